@@ -1,0 +1,1 @@
+"""Curates traces of real PyTorch models into a benchmark of operator problems."""
