@@ -89,6 +89,16 @@ def _lines(fault: Any) -> Iterable[str]:
         yield f"{where or 'the document'} must be {_expected(fault.schema)}, not {fault.instance!r}"
 
 
+_TYPES = {
+    "array": "a list",
+    "boolean": "true or false",
+    "integer": "a whole number",
+    "number": "a number",
+    "object": "a mapping",
+    "string": "text",
+}
+
+
 def _expected(schema: Schema) -> str:
     """What a schema allows, in words."""
     if "enum" in schema:
@@ -97,18 +107,18 @@ def _expected(schema: Schema) -> str:
     if choices:
         return " or ".join(map(_expected, choices))
     kind = schema.get("type", "as documented")
-    words = " or ".join(kind) if isinstance(kind, list) else str(kind)
-    if words == "array" and "items" in schema:
-        words = f"a list, each {_expected(schema['items'])}"
-    if words == "object" and isinstance(schema.get("additionalProperties"), dict):
-        words = f"a mapping, each value {_expected(schema['additionalProperties'])}"
+    words = _TYPES.get(str(kind), str(kind))
+    if kind == "array" and "items" in schema:
+        words += f", each item {_expected(schema['items'])}"
+    if kind == "object" and isinstance(schema.get("additionalProperties"), dict):
+        words += f", each value {_expected(schema['additionalProperties'])}"
     for keyword, sign in (
         ("exclusiveMinimum", "above"),
         ("minimum", "at least"),
         ("exclusiveMaximum", "below"),
         ("maximum", "at most"),
         ("minLength", "of a length of at least"),
-        ("minItems", "with a length of at least"),
+        ("minItems", "of a length of at least"),
         ("pattern", "matching"),
     ):
         if keyword in schema:

@@ -1,0 +1,34 @@
+# Curates traces of PyTorch models into a benchmark of operator problems.
+#
+# The paths, all relative to the working directory:
+#   resources/traces/{suite}/{model}[.{mode}].txt[.gz]    what goes in (config key `traces`)
+#   results/{table}.parquet                               the tables between the rules
+#   results/{rule}s/{shard}-of-{shards}.parquet           the tables that are split into shards
+#   results/backend_bench_problems.{parquet,json}         what is published
+#   logs/{rule}[-{shard}-of-{shards}].log                 what each rule said
+from snakemake.utils import min_version
+
+min_version("9.0")
+
+
+# The working directory's own configuration, or else the clone's.
+CONFIGURATION = Path("config/config.yaml")
+if not CONFIGURATION.exists():
+    CONFIGURATION = Path(workflow.basedir) / CONFIGURATION
+
+
+configfile: CONFIGURATION
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/ingest.smk"
+
+
+rule all:
+    default_target: True
+    input:
+        "results/backend_bench_problems.parquet",
+        "results/backend_bench_problems.json",
+        "results/problem_details.parquet",
+        "results/operator_input_models_mapping.parquet",
+        "results/policy_differences.md",

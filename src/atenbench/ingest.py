@@ -1,0 +1,154 @@
+"""Traces → ``calls.parquet`` (every good line) and ``rejects.parquet`` (every other one).
+
+Streams: the memory taken does not grow with the number of lines.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from atenbench.atomic import replacing
+from atenbench.configuration import read_yaml
+from atenbench.errors import UserError
+from atenbench.trace import BadLine, Call, LineReader, TraceFile, lines_of
+
+logger = logging.getLogger(__name__)
+
+CALLS = pa.schema(
+    [
+        pa.field("op_name", pa.string(), nullable=False),
+        pa.field("args", pa.string(), nullable=False),
+        pa.field("canonical", pa.string()),
+        pa.field("count", pa.int64(), nullable=False),
+        pa.field("suite", pa.string(), nullable=False),
+        pa.field("model", pa.string(), nullable=False),
+        pa.field("mode", pa.string()),
+        pa.field("file", pa.string(), nullable=False),
+        pa.field("line", pa.int64(), nullable=False),
+    ]
+)
+REJECTS = pa.schema(
+    [
+        pa.field("file", pa.string(), nullable=False),
+        pa.field("line", pa.int64(), nullable=False),
+        pa.field("reason", pa.string(), nullable=False),
+        pa.field("text", pa.string(), nullable=False),
+    ]
+)
+_ROWS_IN_MEMORY = 50_000
+
+
+def ingest(
+    traces: Sequence[TraceFile],
+    suites: Mapping[str, str],
+    renames: Mapping[str, str],
+    on_bad_line: str,
+    calls: Path,
+    rejects: Path,
+) -> None:
+    """Read all traces into the two tables.
+
+    ``suites`` maps a suite's folder to its label (an unlisted folder keeps its own name).
+    ``on_bad_line`` is ``error`` (any bad line fails, after all are listed) or ``reject``.
+
+    Raises:
+        UserError: a file cannot be read, or under ``error`` some line is bad.
+    """
+    reader = LineReader(renames)
+    rejected = 0
+    with replacing(calls) as calls_part, replacing(rejects) as rejects_part:
+        with _Table(calls_part, CALLS) as good, _Table(rejects_part, REJECTS) as bad:
+            for trace in traces:
+                origin = _origin(trace, suites)
+                for item in reader.read(lines_of(trace)):
+                    if isinstance(item, Call):
+                        good.append(_call_row(item, origin))
+                    else:
+                        rejected += 1
+                        bad.append(_reject_row(item, trace))
+                        _report(item, trace, on_bad_line)
+            lines = good.rows
+        if rejected and on_bad_line == "error":
+            raise UserError(
+                f"{rejected} bad line{'s' * (rejected > 1)}, listed above. Mend them, or set "
+                "on_bad_line: reject to leave them out and keep them in results/rejects.parquet."
+            )
+    logger.info("%s calls on record from %s traces", f"{lines:,}", f"{len(traces):,}")
+
+
+def read_renames(path: Path) -> dict[str, str]:
+    """The operator names of other torch versions, old to new.
+
+    Raises:
+        UserError: the file is not a mapping of names to names.
+    """
+    document = read_yaml(path) or {}
+    if not isinstance(document, dict) or not all(
+        isinstance(name, str) for pair in document.items() for name in pair
+    ):
+        raise UserError(f"{path}: must map each old operator name to its new one")
+    return document
+
+
+def _origin(trace: TraceFile, suites: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "suite": suites.get(trace.folder, trace.folder),
+        "model": trace.model,
+        "mode": trace.mode,
+        "file": trace.name,
+    }
+
+
+def _call_row(call: Call, origin: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "op_name": call.op_name,
+        "args": call.args,
+        "canonical": None if call.canonical == call.args else call.canonical,
+        "count": call.count,
+        "line": call.line,
+        **origin,
+    }
+
+
+def _reject_row(bad: BadLine, trace: TraceFile) -> dict[str, Any]:
+    return {"file": trace.name, "line": bad.line, "reason": bad.reason, "text": bad.text}
+
+
+def _report(bad: BadLine, trace: TraceFile, on_bad_line: str) -> None:
+    """Each bad line on the terminal where it stops the run; only in the log where it does not."""
+    level = logging.ERROR if on_bad_line == "error" else logging.DEBUG
+    logger.log(level, "%s:%d: %s", trace.path, bad.line, bad.reason)
+
+
+class _Table:
+    """A parquet file written in groups of rows."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self._schema = schema
+        self._writer = pq.ParquetWriter(path, schema, compression="zstd")
+        self._waiting: list[dict[str, Any]] = []
+        self.rows = 0
+
+    def __enter__(self) -> _Table:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if exception[0] is None:
+            self._flush()
+        self._writer.close()
+
+    def append(self, row: dict[str, Any]) -> None:
+        self._waiting.append(row)
+        self.rows += 1
+        if len(self._waiting) >= _ROWS_IN_MEMORY:
+            self._flush()
+
+    def _flush(self) -> None:
+        self._writer.write_table(pa.Table.from_pylist(self._waiting, schema=self._schema))
+        self._waiting = []

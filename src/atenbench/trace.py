@@ -1,0 +1,252 @@
+"""Trace files: where they lie, what their names say, and the line grammar. Imports no torch.
+
+A trace is ``{folder}/{suite}/{model}.txt`` or ``.txt.gz``; a name may end in a mode
+(``{model}.train.txt``), which is no part of the model's name. Its lines are::
+
+    Operator: aten.add.Tensor
+    cnt: 3, ((T([2], f16), T([2], f16)), {})
+
+A ``cnt:`` line belongs to the operator above it; count 0 marks a synthetic call, which no model
+made. Blank lines and blanks at the ends of a line mean nothing.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import re
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from atenbench.arguments import INT64_MAX, ArgumentError, parse, render
+from atenbench.errors import UserError
+
+MODES = ("train", "eval", "prefill", "decode")
+SUFFIXES = (".txt", ".txt.gz")
+
+
+@dataclass(frozen=True, slots=True)
+class TraceFile:
+    """One trace file and what its place and name say."""
+
+    path: Path
+    folder: str
+    """The suite's folder name, not its label."""
+    model: str
+    mode: str | None
+
+    @property
+    def name(self) -> str:
+        """The file within its traces folder, the same on every machine."""
+        return f"{self.folder}/{self.path.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One good ``cnt:`` line."""
+
+    line: int
+    op_name: str
+    args: str
+    canonical: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class BadLine:
+    """A line that is no call, and why."""
+
+    line: int
+    reason: str
+    text: str
+
+
+def find_traces(folders: Iterable[Path]) -> list[TraceFile]:
+    """Every trace below the folders, ordered by suite folder and file name.
+
+    Raises:
+        UserError: a folder is missing or holds no trace, or two files claim one place.
+    """
+    found: dict[tuple[str, str], TraceFile] = {}
+    for folder in folders:
+        traces = list(_traces_in(folder))
+        if not traces:
+            raise UserError(f"{folder}: no traces there; expected {{suite}}/{{model}}.txt below it")
+        for trace in traces:
+            place = (trace.folder, _stem(trace.path))
+            if place in found:
+                raise UserError(
+                    f"{trace.path}: the same suite and model as {found[place].path}; "
+                    "remove or rename one of them, or its calls would count twice"
+                )
+            found[place] = trace
+    return [found[place] for place in sorted(found)]
+
+
+def _traces_in(folder: Path) -> Iterator[TraceFile]:
+    try:
+        suites = sorted(entry for entry in folder.iterdir() if entry.is_dir())
+        files = [path for suite in suites for path in sorted(suite.iterdir())]
+    except OSError as error:
+        raise UserError(f"{error.filename}: {error.strerror}") from None
+    for path in files:
+        if path.name.endswith(SUFFIXES) and not path.name.startswith(".") and path.is_file():
+            model, _, mode = _stem(path).rpartition(".")
+            if not model or mode not in MODES:
+                yield TraceFile(path, path.parent.name, _stem(path), None)
+            else:
+                yield TraceFile(path, path.parent.name, model, mode)
+
+
+def _stem(path: Path) -> str:
+    return path.name.removesuffix(".gz").removesuffix(".txt")
+
+
+def digest(traces: Sequence[TraceFile]) -> str:
+    """A SHA-256 over the names and contents of the traces, to notice every change of one.
+
+    File times say nothing here: an edited trace may carry an old one (``cp -p``, ``tar -x``).
+    """
+    total = hashlib.sha256()
+    for trace in traces:
+        try:
+            content = hashlib.sha256(trace.path.read_bytes()).hexdigest()
+        except OSError as error:
+            raise UserError(f"{trace.path}: {error.strerror}") from None
+        total.update(f"{trace.name} {content}\n".encode())
+    return total.hexdigest()
+
+
+_OPERATOR = re.compile(r"Operator: +(\S+)")
+_OPERATOR_NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*){2}", re.ASCII)
+_CALL = re.compile(r"cnt: +([0-9]+), *(.*)")
+_LONGEST_LINE = 1_000_000
+
+
+class LineReader:
+    """Reads the lines of traces into calls and bad lines.
+
+    ``renames`` maps an operator name of another torch version to today's. Arguments that were
+    seen before are not parsed again: models of one family share most of their calls.
+    """
+
+    def __init__(self, renames: Mapping[str, str], remembered: int = 200_000) -> None:
+        self._renames = renames
+        self._remembered = remembered
+        self._canonical: dict[str, str | ArgumentError] = {}
+
+    def read(self, lines: Iterable[bytes]) -> Iterator[Call | BadLine]:
+        """Each line that says something, in order; nothing is left out in silence."""
+        last_line = 0
+        try:
+            for item in self._items(lines):
+                last_line = item.line
+                yield item
+        except DamagedTrace:
+            yield BadLine(last_line + 1, "damaged or cut short gzip data from here on", "")
+        else:
+            if not last_line:
+                yield BadLine(1, "no call in the whole file: is it empty?", "")
+
+    def _items(self, lines: Iterable[bytes]) -> Iterator[Call | BadLine]:
+        operator: str | None = None
+        why_none = "no Operator line above it"
+        for number, raw in enumerate(lines, start=1):
+            try:
+                text = _text(raw, first=number == 1)
+                if text.startswith("cnt:"):
+                    if operator is None:
+                        raise _Bad(why_none)
+                    yield self._call(number, operator, text)
+                elif text:
+                    operator, why_none = None, f"the operator line {number} above it is bad"
+                    operator = self._operator(text)
+            except _Bad as bad:
+                yield BadLine(number, str(bad), _shown(raw))
+
+    def _operator(self, text: str) -> str:
+        match = _OPERATOR.fullmatch(text)
+        if not match:
+            raise _Bad("neither 'Operator: NAME' nor 'cnt: N, ARGS'")
+        if not _OPERATOR_NAME.fullmatch(match[1]):
+            raise _Bad("an operator's name must be namespace.operator.overload")
+        return self._renames.get(match[1], match[1])
+
+    def _call(self, number: int, operator: str, text: str) -> Call:
+        match = _CALL.fullmatch(text)
+        if not match:
+            raise _Bad("not 'cnt: N, ARGS' with a count in ASCII digits")
+        digits, args = match[1], match[2].strip()
+        # Python refuses to convert thousands of digits, so their number is checked first.
+        if len(digits.lstrip("0")) > 19 or int(digits.lstrip("0") or 0) > INT64_MAX:
+            raise _Bad("the count does not fit 64 bits")
+        return Call(number, operator, args, self._parsed(args), int(digits.lstrip("0") or 0))
+
+    def _parsed(self, args: str) -> str:
+        known = self._canonical.get(args)
+        if known is None:
+            if len(self._canonical) >= self._remembered:
+                self._canonical.clear()
+            try:
+                known = render(parse(args))
+            except ArgumentError as error:
+                known = error
+            self._canonical[args] = known
+        if isinstance(known, ArgumentError):
+            raise _Bad(str(known))
+        return known
+
+
+class _Bad(Exception):
+    """Why the line at hand is bad."""
+
+
+def _text(raw: bytes, *, first: bool) -> str:
+    """The text of a line without its end, a byte-order mark, and blanks at both ends."""
+    if len(raw) > _LONGEST_LINE:
+        raise _Bad(f"longer than {_LONGEST_LINE:,} bytes")
+    try:
+        text = raw.decode("utf-8-sig" if first else "utf-8")
+    except UnicodeDecodeError:
+        raise _Bad("not UTF-8 text") from None
+    text = text.removesuffix("\n").removesuffix("\r")
+    if "\r" in text:
+        raise _Bad("a carriage return inside the line")
+    if "\0" in text:
+        raise _Bad("a NUL byte in the line")
+    return text.strip(" \t")
+
+
+def _shown(raw: bytes) -> str:
+    """The line as it can be kept and read: decoded as far as that goes, and of bounded length."""
+    return raw[:10_000].decode("utf-8", errors="backslashreplace").rstrip("\r\n")
+
+
+class DamagedTrace(Exception):
+    """The rest of a trace cannot be unpacked."""
+
+
+def lines_of(trace: TraceFile) -> Iterator[bytes]:
+    """The raw lines of a trace, unpacked, in bounded memory: of an overlong line only the start.
+
+    Raises:
+        DamagedTrace: compressed data is damaged or cut short.
+        UserError: the file cannot be read.
+    """
+    try:
+        with _opened(trace.path) as stream:
+            while line := stream.readline(_LONGEST_LINE + 2):
+                yield line
+                while len(line) > _LONGEST_LINE and not line.endswith(b"\n"):
+                    line = stream.readline(_LONGEST_LINE + 2)
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise DamagedTrace from None
+    except OSError as error:
+        raise UserError(f"{trace.path}: {error.strerror or error}") from None
+
+
+def _opened(path: Path) -> IO[bytes] | gzip.GzipFile:
+    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
