@@ -155,17 +155,19 @@ class LineReader:
         operator: str | None = None
         why_none = "no Operator line above it"
         for number, raw in enumerate(lines, start=1):
+            is_call = raw.lstrip(b" \t").startswith(b"cnt:")
             try:
+                if is_call and operator is None:
+                    raise _Bad(why_none)
                 text = _text(raw, first=number == 1)
-                if text.startswith("cnt:"):
-                    if operator is None:
-                        raise _Bad(why_none)
+                if is_call and operator is not None:
                     yield self._call(number, operator, text)
                 elif text:
-                    operator, why_none = None, f"the operator line {number} above it is bad"
                     operator = self._operator(text)
             except _Bad as bad:
                 yield BadLine(number, str(bad), _shown(raw))
+                if not is_call:  # what follows may belong to an operator that was meant here
+                    operator, why_none = None, f"the operator line {number} above it is bad"
 
     def _operator(self, text: str) -> str:
         match = _OPERATOR.fullmatch(text)
