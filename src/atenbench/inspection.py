@@ -72,8 +72,13 @@ def _unknown() -> Facts:
 
 
 def _failed(reason: str, error: BaseException | str) -> Facts:
+    return {"meta_status": "failed", "meta_reason": reason, "meta_error": _raw(error)}
+
+
+def _raw(error: BaseException | str) -> str:
+    """An error's text, of a dispatcher error without the list of every kernel's place on disk."""
     text = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
-    return {"meta_status": "failed", "meta_reason": reason, "meta_error": text}
+    return text.partition("\n")[0]
 
 
 def _of_arguments(arguments: Arguments) -> Facts:
@@ -135,7 +140,9 @@ def _meta_run(op: OpOverload, arguments: Arguments) -> Facts:
     try:
         result = op(*args, **kwargs)
     except NotImplementedError as error:
-        return {"meta_status": "undecided", "meta_error": f"{type(error).__name__}: {error}"}
+        return {"meta_status": "undecided", "meta_error": _raw(error)}
+    except MemoryError as error:
+        return _failed("out of memory", error)
     except Exception as error:  # whatever an operator raises is a fact about it
         return _failed(_why(op, args, kwargs), error)
     return {"meta_status": "ok"} | _sizes(op, args, kwargs, result)

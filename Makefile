@@ -1,0 +1,55 @@
+# Sets up an environment of its own and runs the pipeline in it. `make help` lists the habits.
+.DEFAULT_GOAL := run
+.SHELLFLAGS := -eu -c
+.DELETE_ON_ERROR:
+
+VENV := .venv
+BIN := $(VENV)/bin
+# The first of these that is there and runs; another one with `make PYTHON=...`.
+PYTHON ?= $(firstword $(foreach python,python3.11 python3.12 python3.13 python3,$(shell \
+	$(python) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' \
+	2>/dev/null && echo $(python))))
+PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input install --quiet
+
+.PHONY: run env test lint lock clean help
+run: env unlock ## set up, and run the main job with all cores (the default)
+	$(BIN)/snakemake --cores all
+
+env: $(VENV)/run.installed ## only set up
+
+test: $(VENV)/test.installed lint ## set up, check the style and run the tests
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/test.installed ## check the style: ruff, mypy, snakefmt, snakemake --lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/snakefmt --check Snakefile workflow
+	$(BIN)/snakemake --lint
+
+.PHONY: unlock
+unlock: env
+	@if [ -n "$$(ls -A .snakemake/locks 2>/dev/null)" ]; then $(BIN)/python workflow/unlock.py; fi
+
+# A stamp is written when all of a lock is installed: a set-up that was killed is done again.
+$(VENV)/run.installed: requirements/run.lock
+$(VENV)/test.installed: requirements/test.lock requirements/run.lock
+$(VENV)/%.installed: | $(BIN)/python
+	@echo "Installing requirements/$*.lock into $(VENV)"
+	$(PIP) -r requirements/$*.lock
+	@touch $@
+
+# Debian's python without python3-venv has no ensurepip, but may have a pip that reaches in.
+$(BIN)/python:
+	@[ -n "$(PYTHON)" ] || { echo "No Python 3.11, 3.12 or 3.13 found; name one: make PYTHON=..."; exit 1; }
+	$(PYTHON) -m venv --clear $(VENV) || { $(PYTHON) -m venv --clear --without-pip $(VENV) && \
+	$(PYTHON) -m pip --python $@ install --quiet pip; }
+
+lock: ## write the locks anew from pyproject.toml (needs the network)
+	$(PYTHON) workflow/lock.py
+
+clean: ## remove outputs and logs, keep the environment and what was measured
+	rm -rf logs $(filter-out results/measurement_store,$(wildcard results/*))
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1 - /p' $(MAKEFILE_LIST)
