@@ -16,7 +16,7 @@ import pytest
 from atenbench.isolation import Limits, Outcome, Status, Workers, WorkerStartError, run_isolated
 from atenbench.worker import Last
 
-GIB = 2**30
+MIB = 2**20
 LIMITS = Limits(seconds=60)
 
 
@@ -40,7 +40,7 @@ def misbehave(how: str) -> str:
         case "allocate":
             hoard = []
             while True:
-                hoard.append(bytearray(64 * 2**20))
+                hoard.append(bytearray(16 * MIB))
         case "unpicklable":
             return lambda: None  # type: ignore[return-value]
     return how
@@ -102,11 +102,11 @@ def test_a_fault_costs_its_own_item_only() -> None:
         "segfault": (Status.CRASHED, "SIGSEGV"),
         "abort": (Status.CRASHED, "SIGABRT: terminate called"),
         "exit": (Status.CRASHED, "exit code 3"),
-        "hang": (Status.TIMEOUT, "no end after 2 s"),
+        "hang": (Status.TIMEOUT, "no end after 5 s"),
         "allocate": (Status.OUT_OF_MEMORY, "MemoryError: "),
     }
     items = [name for fault in faults for name in (f"before {fault}", fault, f"after {fault}")]
-    limits = Limits(seconds=2, address_space=GIB)
+    limits = Limits(seconds=5, address_space=384 * MIB)
     outcomes = by_item(list(run_isolated(misbehave, items, limits)))
     assert outcomes.keys() == set(items)
     for item, outcome in outcomes.items():
