@@ -19,6 +19,7 @@ from atenbench.arguments import (
     MemoryFormat,
     SparseTensor,
     Tensor,
+    canonical,
     parse,
     render,
 )
@@ -264,6 +265,32 @@ values = leaves | st.lists(leaves, max_size=3) | st.lists(leaves, max_size=3).ma
 def test_rendered_text_reads_back_the_same(args: list[object], kwargs: dict[str, object]) -> None:
     arguments = Arguments(tuple(args), kwargs)  # type: ignore[arg-type]
     assert parse(render(arguments)) == arguments
+
+
+plain_numbers = st.integers(-(2**63), 2**63 - 1).map(str) | st.decimals(
+    -(10**12), 10**12, places=5, allow_nan=False
+).map(str)
+plain_items = (
+    plain_numbers
+    | st.sampled_from(["True", "None", "f16", "i64", "-0", "-0.0", "0.10", "1.", "1e5", "inf"])
+    | st.builds("T({}, {})".format, st.lists(st.integers(-1, 2**63)), dtypes)
+    | st.builds("T([{}], f16, stride=({},))".format, st.integers(0, 9), st.integers(0, 9))
+    | st.builds("T([{}, {}], f16, stride=({}, {}))".format, *[st.integers(0, 3) for _ in range(4)])
+    | st.floats(allow_nan=False).map(repr)
+)
+plain_values = plain_items | st.lists(plain_items).map(lambda items: f"[{', '.join(items)}]")
+
+
+@given(st.lists(plain_values, min_size=1), st.sampled_from([",", ""]))
+def test_the_quick_way_agrees_with_the_thorough_one(args: list[str], comma: str) -> None:
+    text = f"(({', '.join(args)}{comma}), {{}})"
+    try:
+        expected = render(parse(text))
+    except ArgumentError:
+        with pytest.raises(ArgumentError):
+            canonical(text)
+    else:
+        assert canonical(text) == expected
 
 
 @given(st.text())

@@ -61,19 +61,20 @@ def ingest(
         UserError: a file cannot be read, or under ``error`` some line is bad.
     """
     reader = LineReader(renames)
-    rejected = 0
     with replacing(calls) as calls_part, replacing(rejects) as rejects_part:
         with _Table(calls_part, CALLS) as good, _Table(rejects_part, REJECTS) as bad:
             for trace in traces:
-                origin = _origin(trace, suites)
+                suite, name = suites.get(trace.folder, trace.folder), trace.name
+                origin = (suite, trace.model, trace.mode, name)
                 for item in reader.read(lines_of(trace)):
                     if isinstance(item, Call):
-                        good.append(_call_row(item, origin))
+                        canonical = None if item.canonical == item.args else item.canonical
+                        row = (item.op_name, item.args, canonical, item.count, *origin, item.line)
+                        good.append(row)
                     else:
-                        rejected += 1
-                        bad.append(_reject_row(item, trace))
+                        bad.append((name, item.line, item.reason, item.text))
                         _report(item, trace, on_bad_line)
-            lines = good.rows
+            lines, rejected = good.rows, bad.rows
         if rejected and on_bad_line == "error":
             raise UserError(
                 f"{rejected} bad line{'s' * (rejected > 1)}, listed above. Mend them, or set "
@@ -96,30 +97,6 @@ def read_renames(path: Path) -> dict[str, str]:
     return document
 
 
-def _origin(trace: TraceFile, suites: Mapping[str, str]) -> dict[str, Any]:
-    return {
-        "suite": suites.get(trace.folder, trace.folder),
-        "model": trace.model,
-        "mode": trace.mode,
-        "file": trace.name,
-    }
-
-
-def _call_row(call: Call, origin: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "op_name": call.op_name,
-        "args": call.args,
-        "canonical": None if call.canonical == call.args else call.canonical,
-        "count": call.count,
-        "line": call.line,
-        **origin,
-    }
-
-
-def _reject_row(bad: BadLine, trace: TraceFile) -> dict[str, Any]:
-    return {"file": trace.name, "line": bad.line, "reason": bad.reason, "text": bad.text}
-
-
 def _report(bad: BadLine, trace: TraceFile, on_bad_line: str) -> None:
     """Each bad line on the terminal where it stops the run; only in the log where it does not."""
     level = logging.ERROR if on_bad_line == "error" else logging.DEBUG
@@ -127,12 +104,12 @@ def _report(bad: BadLine, trace: TraceFile, on_bad_line: str) -> None:
 
 
 class _Table:
-    """A parquet file written in groups of rows."""
+    """A parquet file that is written in groups of rows, each gathered column by column."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         self._schema = schema
         self._writer = pq.ParquetWriter(path, schema, compression="zstd")
-        self._waiting: list[dict[str, Any]] = []
+        self._columns: tuple[list[Any], ...] = tuple([] for _ in schema)
         self.rows = 0
 
     def __enter__(self) -> _Table:
@@ -143,12 +120,19 @@ class _Table:
             self._flush()
         self._writer.close()
 
-    def append(self, row: dict[str, Any]) -> None:
-        self._waiting.append(row)
+    def append(self, row: tuple[Any, ...]) -> None:
+        """Add a row, in the order of the schema."""
+        for column, value in zip(self._columns, row, strict=True):
+            column.append(value)
         self.rows += 1
-        if len(self._waiting) >= _ROWS_IN_MEMORY:
+        if self.rows % _ROWS_IN_MEMORY == 0:
             self._flush()
 
     def _flush(self) -> None:
-        self._writer.write_table(pa.Table.from_pylist(self._waiting, schema=self._schema))
-        self._waiting = []
+        arrays = [
+            pa.array(column, field.type)
+            for column, field in zip(self._columns, self._schema, strict=True)
+        ]
+        self._writer.write_table(pa.Table.from_arrays(arrays, schema=self._schema))
+        for column in self._columns:
+            column.clear()

@@ -19,9 +19,9 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeVar
 
-from atenbench.arguments import INT64_MAX, ArgumentError, parse, render
+from atenbench.arguments import INT64_MAX, ArgumentError, canonical
 from atenbench.errors import UserError
 
 MODES = ("train", "eval", "prefill", "decode")
@@ -44,7 +44,7 @@ class TraceFile:
         return f"{self.folder}/{self.path.name}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Call:
     """One good ``cnt:`` line."""
 
@@ -55,7 +55,7 @@ class Call:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class BadLine:
     """A line that is no call, and why."""
 
@@ -129,13 +129,14 @@ _LONGEST_LINE = 1_000_000
 class LineReader:
     """Reads the lines of traces into calls and bad lines.
 
-    ``renames`` maps an operator name of another torch version to today's. Arguments that were
-    seen before are not parsed again: models of one family share most of their calls.
+    ``renames`` maps an operator name of another torch version to today's. Lines and arguments that
+    were seen before are not read again: models of one family share most of their calls.
     """
 
-    def __init__(self, renames: Mapping[str, str], remembered: int = 200_000) -> None:
+    def __init__(self, renames: Mapping[str, str], remembered: int = 50_000) -> None:
         self._renames = renames
         self._remembered = remembered
+        self._calls: dict[bytes, tuple[str, str, int]] = {}
         self._canonical: dict[str, str | ArgumentError] = {}
 
     def read(self, lines: Iterable[bytes]) -> Iterator[Call | BadLine]:
@@ -155,13 +156,19 @@ class LineReader:
         operator: str | None = None
         why_none = "no Operator line above it"
         for number, raw in enumerate(lines, start=1):
+            known = self._calls.get(raw)
+            if known is not None and operator is not None:
+                yield Call(number, operator, *known)
+                continue
             is_call = raw.lstrip(b" \t").startswith(b"cnt:")
             try:
                 if is_call and operator is None:
                     raise _Bad(why_none)
                 text = _text(raw, first=number == 1)
                 if is_call and operator is not None:
-                    yield self._call(number, operator, text)
+                    known = self._call(text)
+                    _remember(self._calls, raw, known, self._remembered)
+                    yield Call(number, operator, *known)
                 elif text:
                     operator = self._operator(text)
             except _Bad as bad:
@@ -177,7 +184,8 @@ class LineReader:
             raise _Bad("an operator's name must be namespace.operator.overload")
         return self._renames.get(match[1], match[1])
 
-    def _call(self, number: int, operator: str, text: str) -> Call:
+    def _call(self, text: str) -> tuple[str, str, int]:
+        """The arguments as spelled, their canonical text, and the count."""
         match = _CALL.fullmatch(text)
         if not match:
             raise _Bad("not 'cnt: N, ARGS' with a count in ASCII digits")
@@ -185,21 +193,30 @@ class LineReader:
         # Python refuses to convert thousands of digits, so their number is checked first.
         if len(digits.lstrip("0")) > 19 or int(digits.lstrip("0") or 0) > INT64_MAX:
             raise _Bad("the count does not fit 64 bits")
-        return Call(number, operator, args, self._parsed(args), int(digits.lstrip("0") or 0))
+        return args, self._parsed(args), int(digits.lstrip("0") or 0)
 
     def _parsed(self, args: str) -> str:
         known = self._canonical.get(args)
         if known is None:
-            if len(self._canonical) >= self._remembered:
-                self._canonical.clear()
             try:
-                known = render(parse(args))
+                known = canonical(args)
             except ArgumentError as error:
                 known = error
-            self._canonical[args] = known
+            _remember(self._canonical, args, known, self._remembered)
         if isinstance(known, ArgumentError):
             raise _Bad(str(known))
         return known
+
+
+Key = TypeVar("Key")
+Known = TypeVar("Known")
+
+
+def _remember(memory: dict[Key, Known], key: Key, known: Known, most: int) -> None:
+    """Keep what was found, in bounded memory: a full one is emptied, which costs least to track."""
+    if len(memory) >= most:
+        memory.clear()
+    memory[key] = known
 
 
 class _Bad(Exception):
