@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -35,8 +36,11 @@ def call_arguments(
     """Positional and keyword arguments to call an operator with.
 
     ``make_tensor`` is called once for each tensor, in the order of :meth:`Arguments.tensors`. A
-    device named in the arguments becomes ``device``, whatever it was where the trace was made.
+    device named in the arguments becomes ``device``, whatever accelerator it was where the trace
+    was made. One exception: a call that names the CPU moves data there, so on an accelerator the
+    CPU stays the CPU (such a problem times a copy, not a kernel).
     """
+    here = torch.device(device)
 
     def convert(value: Value) -> Any:
         match value:
@@ -47,7 +51,7 @@ def call_arguments(
             case Layout() | MemoryFormat():
                 return getattr(torch, value.name.removeprefix("torch."))
             case Device():
-                return torch.device(device)
+                return _place(value.type, here)
             case list():
                 return [convert(item) for item in value]
             case tuple():
@@ -55,7 +59,18 @@ def call_arguments(
         return value
 
     def keyword(name: str, value: Value) -> Any:
-        return torch.device(device) if name == "device" and value is not None else convert(value)
+        if name == "device" and isinstance(value, str):
+            return _place(_QUOTED_DEVICE.sub(r"\1", value), here)
+        return convert(value)
 
     args = tuple(convert(value) for value in arguments.args)
     return args, {name: keyword(name, value) for name, value in arguments.kwargs.items()}
+
+
+_QUOTED_DEVICE = re.compile(r"torch\.device\('(.*)'\)")
+"""How the public tracer wrote some devices: the text of a device, as a string."""
+
+
+def _place(named: str, here: torch.device) -> torch.device:
+    """The device that takes the place of a named one."""
+    return torch.device("cpu") if named == "cpu" and here.type == "cuda" else here
