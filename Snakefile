@@ -22,6 +22,7 @@ configfile: CONFIGURATION
 
 include: "workflow/rules/common.smk"
 include: "workflow/rules/ingest.smk"
+include: "workflow/rules/inspect.smk"
 
 
 rule all:

@@ -1,7 +1,9 @@
-# What every rule file uses: the checked configuration and the paths of the clone.
+# What the files beside this one share: the checked configuration, paths of the clone, the traces.
+import contextlib
 import functools
 import modulefinder
 import sys
+from collections.abc import Iterator
 
 CLONE = Path(workflow.basedir)
 # Snakemake hands sys.path on to the scripts, so that they import the library from the clone.
@@ -9,6 +11,7 @@ sys.path.insert(0, str(CLONE / "src"))
 
 from atenbench.configuration import checked, read_yaml
 from atenbench.errors import UserError
+from atenbench.trace import TraceFile, digest, find_traces
 
 
 def repository(path: str) -> str:
@@ -33,13 +36,35 @@ def library(module: str) -> list[str]:
     return sorted(found.__file__ for found in finder.modules.values() if found.__file__)
 
 
-def settings() -> dict:
-    """The configuration, checked and with its defaults."""
+@contextlib.contextmanager
+def user_errors(about: str = "") -> Iterator[None]:
+    """A fault of the user's ends the run with its message alone; Snakemake would show a traceback."""
     try:
-        schema = read_yaml(CLONE / "workflow/schemas/config.schema.yaml")
-        return checked(config, schema, "configuration")
+        yield
     except UserError as error:
-        sys.exit(f"{error}")
+        sys.exit(f"{about}{error}")
 
 
-config = settings()
+with user_errors():
+    CONFIG_SCHEMA = read_yaml(CLONE / "workflow/schemas/config.schema.yaml")
+    config = checked(config, CONFIG_SCHEMA, "configuration")
+
+
+def trace_folders() -> list[str]:
+    folders = (
+        config["traces"] if isinstance(config["traces"], list) else [config["traces"]]
+    )
+    return [resolve(folder) for folder in folders]
+
+
+@functools.cache
+def traces() -> list[TraceFile]:
+    """Looked for only when ingest is asked for: tracing the first model must be possible."""
+    with user_errors("configuration: traces: "):
+        return find_traces(map(Path, trace_folders()))
+
+
+@functools.cache
+def traces_digest() -> str:
+    with user_errors("configuration: traces: "):
+        return digest(traces())

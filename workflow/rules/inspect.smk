@@ -6,6 +6,8 @@ rule inspect:
         inspected="results/inspected.parquet",
     log:
         "logs/inspect.log",
+    conda:
+        "../../environment.yml"
     threads: workflow.cores
     message:
         "Inspecting the problems without a device"
