@@ -1,0 +1,88 @@
+"""What a runtime depends on beside its operator: device, versions, threads, allocator."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+import torch
+
+
+def fingerprint(name: str) -> str:
+    """What a runtime depends on of the device: measurements of equal fingerprints are comparable.
+
+    A CPU's model, its instruction set as torch uses it and its threads in use (one); a GPU's name
+    and driver.
+    """
+    if name == "cpu":
+        capability = torch.backends.cpu.get_cpu_capability()
+        return f"cpu {cpu_model()} {capability} {platform.machine()} 1 thread"
+    properties = torch.cuda.get_device_properties(torch.device(name))
+    memory = round(properties.total_memory / 2**30)
+    return f"cuda {properties.name} {memory} GiB, CUDA {torch.version.cuda}, driver {driver()}"
+
+
+def cpu_model() -> str:
+    """The CPU's name, family, model and stepping, as the kernel tells them."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().split("\n\n")[0].splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    told = dict(line.split(":", 1) for line in lines if ":" in line)
+    values = {key.strip(): value.strip() for key, value in told.items()}
+    known = [values.get(key, "") for key in ("model name", "cpu family", "model", "stepping")]
+    return " ".join(value for value in known if value) or platform.machine()
+
+
+def driver() -> str | None:
+    """The version of the NVIDIA driver's kernel module, None where there is none."""
+    try:
+        return Path("/sys/module/nvidia/version").read_text().strip()
+    except OSError:
+        return None
+
+
+def surroundings(name: str) -> dict[str, Any]:
+    """What is recorded once for a run: versions, threads, allocator, load (see measure.RECORD)."""
+    return {
+        "device": fingerprint(name),
+        "torch_version": torch.__version__,
+        "triton_version": _version("triton"),
+        "driver_version": driver(),
+        "threads": torch.get_num_threads(),
+        "cpu_affinity": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
+        "allocator": allocator_settings(),
+        "flush_denormal": _flushes_denormals(),
+    }
+
+
+def allocator_settings() -> str:
+    """The C library's and torch's allocator settings that are in force, as ``NAME=value`` words."""
+    wanted = ("MALLOC_", "GLIBC_TUNABLES", "LD_PRELOAD", "PYTORCH_CUDA_ALLOC_CONF")
+    found = {name: value for name, value in os.environ.items() if name.startswith(wanted)}
+    return " ".join(f"{name}={value}" for name, value in sorted(found.items()))
+
+
+def steal_seconds() -> float | None:
+    """Time that other guests of the host have taken from all cores since boot (Linux)."""
+    try:
+        with Path("/proc/stat").open() as lines:
+            return int(lines.readline().split()[8]) / os.sysconf("SC_CLK_TCK")
+    except (OSError, IndexError, ValueError):
+        return None
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _flushes_denormals() -> bool:
+    """Whether the smallest numbers are taken for 0 (FTZ/DAZ), which changes some kernels' time."""
+    tiny = torch.tensor(1e-42, dtype=torch.float32)
+    return bool((tiny * 1.0) == 0)
