@@ -59,7 +59,7 @@ def test_the_raw_error_is_kept_beside_the_fixed_reason() -> None:
     assert "\n" not in facts["meta_error"]
 
 
-CLASSES = ("is_random", "is_in_place", "is_view", "is_creation")
+CLASSES = ("is_random", "is_in_place", "is_view", "is_creation", "needs_indices")
 
 
 @pytest.mark.parametrize(
@@ -77,6 +77,9 @@ CLASSES = ("is_random", "is_in_place", "is_view", "is_creation")
         ("aten.arange.default", "((3,), {})", {"is_creation"}),
         ("aten._to_copy.default", f"(({X},), {{'dtype': f32}})", set()),
         ("aten.clone.default", f"(({X},), {{}})", set()),
+        ("aten.embedding.default", "((T([2, 128], f16), T([1, 512], i64)), {})", {"needs_indices"}),
+        ("aten.index_add_.default", f"(({X}, 0, T([2], i64), T([2, 4], f16)), {{}})",
+         {"is_in_place", "needs_indices"}),
         ("aten.native_dropout.default", f"(({X}, 0.5, True), {{}})", {"is_random"}),
     ],
 )  # fmt: skip

@@ -1,4 +1,7 @@
-"""Takes off the lock that a killed Snakemake left in the working directory, if none is alive."""
+"""Takes off the lock that a killed Snakemake left in the working directory, if none is alive.
+
+Its arguments are handed on to `snakemake --unlock` (a Snakefile elsewhere: `-s PATH`).
+"""
 
 import subprocess
 import sys
@@ -41,7 +44,7 @@ def main() -> int:
         "An earlier run was killed; its lock is taken off. (Without make: snakemake --unlock)",
         file=sys.stderr,
     )
-    command = [sys.executable, "-m", "snakemake", "--unlock", "--quiet", "all"]
+    command = [sys.executable, "-m", "snakemake", *sys.argv[1:], "--unlock"]
     return subprocess.run(command, check=False).returncode
 
 

@@ -24,6 +24,7 @@ from atenbench.arguments import (
     Tensor,
     parse,
 )
+from atenbench.input_rules import needs_indices
 from atenbench.operators import UnknownOperator, facts, is_random, resolve, written_tensors
 from atenbench.tensors import call_arguments, torch_dtype
 
@@ -124,6 +125,7 @@ def _of_operator(op: OpOverload, arguments: Arguments) -> Facts:
         "is_in_place": known.is_in_place,
         "is_view": known.is_view,
         "is_creation": known.is_creation,
+        "needs_indices": needs_indices(op),
     }
 
 

@@ -29,11 +29,16 @@ def library(module: str) -> list[str]:
     """The sources of a module of the library and of all that it imports from the library.
 
     Rules take them as inputs, so that an edited module reruns what depends on it and nothing else.
+    A YAML file beside a module, and of its name, is a part of it.
     """
     source = CLONE / "src"
     finder = modulefinder.ModuleFinder(path=[str(source)])
     finder.run_script(str(source.joinpath(*module.split(".")).with_suffix(".py")))
-    return sorted(found.__file__ for found in finder.modules.values() if found.__file__)
+    code = [Path(found.__file__) for found in finder.modules.values() if found.__file__]
+    data = [
+        path.with_suffix(".yaml") for path in code if path.with_suffix(".yaml").exists()
+    ]
+    return sorted(map(str, code + data))
 
 
 @contextlib.contextmanager
