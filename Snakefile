@@ -22,6 +22,7 @@ configfile: CONFIGURATION
 
 include: "workflow/rules/common.smk"
 include: "workflow/rules/ingest.smk"
+include: "workflow/rules/aggregate.smk"
 include: "workflow/rules/inspect.smk"
 
 
@@ -33,3 +34,15 @@ rule all:
         "results/problem_details.parquet",
         "results/operator_input_models_mapping.parquet",
         "results/policy_differences.md",
+
+
+onsuccess:
+    if Path("results/rejects.parquet").exists():
+        from pyarrow.parquet import read_metadata
+
+        rejected = read_metadata("results/rejects.parquet").num_rows
+        if rejected:
+            print(
+                f"{rejected} trace lines could not be read; they are in results/rejects.parquet.",
+                file=sys.stderr,
+            )
