@@ -1,12 +1,14 @@
 """Traces → ``calls.parquet`` (every good line) and ``rejects.parquet`` (every other one).
 
-Streams: the memory taken does not grow with the number of lines.
+Files of published problems go in the same way, row by row. Streams: the memory taken does not grow
+with the number of lines.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ import pyarrow.parquet as pq
 from atenbench.atomic import replacing
 from atenbench.configuration import read_yaml
 from atenbench.errors import UserError
+from atenbench.published import PublishedCall, read_published
 from atenbench.trace import BadLine, Call, LineReader, TraceFile, lines_of
 
 logger = logging.getLogger(__name__)
@@ -26,8 +29,8 @@ CALLS = pa.schema(
         pa.field("args", pa.string(), nullable=False),
         pa.field("canonical", pa.string()),
         pa.field("count", pa.int64(), nullable=False),
-        pa.field("suite", pa.string(), nullable=False),
-        pa.field("model", pa.string(), nullable=False),
+        pa.field("suite", pa.string()),
+        pa.field("model", pa.string()),
         pa.field("mode", pa.string()),
         pa.field("file", pa.string(), nullable=False),
         pa.field("line", pa.int64(), nullable=False),
@@ -51,8 +54,9 @@ def ingest(
     on_bad_line: str,
     calls: Path,
     rejects: Path,
+    published: Sequence[Path] = (),
 ) -> None:
-    """Read all traces into the two tables.
+    """Read all traces, and files of published problems, into the two tables.
 
     ``suites`` maps a suite's folder to its label (an unlisted folder keeps its own name).
     ``on_bad_line`` is ``error`` (any bad line fails, after all are listed) or ``reject``.
@@ -60,27 +64,78 @@ def ingest(
     Raises:
         UserError: a file cannot be read, or under ``error`` some line is bad.
     """
-    reader = LineReader(renames)
     with replacing(calls) as calls_part, replacing(rejects) as rejects_part:
         with _Table(calls_part, CALLS) as good, _Table(rejects_part, REJECTS) as bad:
-            for trace in traces:
-                suite, name = suites.get(trace.folder, trace.folder), trace.name
-                origin = (suite, trace.model, trace.mode, name)
-                for item in reader.read(lines_of(trace)):
-                    if isinstance(item, Call):
-                        canonical = None if item.canonical == item.args else item.canonical
-                        row = (item.op_name, item.args, canonical, item.count, *origin, item.line)
-                        good.append(row)
-                    else:
-                        bad.append((name, item.line, item.reason, item.text))
-                        _report(item, trace, on_bad_line)
+            for origin, item in _items(traces, published, suites, renames):
+                if isinstance(item, Call):
+                    canonical = None if item.canonical == item.args else item.canonical
+                    row = (item.op_name, item.args, canonical, item.count, *origin.columns)
+                    good.append((*row, item.line))
+                else:
+                    bad.append((origin.name, item.line, item.reason, item.text))
+                    _report(item, origin.path, on_bad_line)
             lines, rejected = good.rows, bad.rows
         if rejected and on_bad_line == "error":
             raise UserError(
                 f"{rejected} bad line{'s' * (rejected > 1)}, listed above. Mend them, or set "
                 "on_bad_line: reject to leave them out and keep them in results/rejects.parquet."
             )
-    logger.info("%s calls on record from %s traces", f"{lines:,}", f"{len(traces):,}")
+    files = len(traces) + len(published)
+    logger.info("%s calls on record from %s files", f"{lines:,}", f"{files:,}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Origin:
+    """Where a call is from: a file, by its path and by its name on record, and what that says."""
+
+    path: Path
+    name: str
+    suite: str | None = None
+    model: str | None = None
+    mode: str | None = None
+
+    @property
+    def columns(self) -> tuple[str | None, ...]:
+        return self.suite, self.model, self.mode, self.name
+
+
+def _items(
+    traces: Sequence[TraceFile],
+    published: Sequence[Path],
+    suites: Mapping[str, str],
+    renames: Mapping[str, str],
+) -> Iterator[tuple[_Origin, Call | BadLine]]:
+    """Every line of the traces, and every call of the published files, with where it is from."""
+    reader = LineReader(renames)
+    models: set[tuple[str | None, str | None]] = set()
+    for trace in traces:
+        suite = suites.get(trace.folder, trace.folder)
+        models.add((suite, trace.model))
+        origin = _Origin(trace.path, trace.name, suite, trace.model, trace.mode)
+        for item in reader.read(lines_of(trace)):
+            yield origin, item
+    for path in published:
+        own: set[tuple[str | None, str | None]] = set()
+        for found in read_published(path, renames):
+            if isinstance(found, PublishedCall):
+                own.add((found.suite, found.model))
+                yield _Origin(path, path.name, found.suite, found.model), found.call
+            else:
+                yield _Origin(path, path.name), found
+        _warn_of(path, own & models)
+        models |= own
+
+
+def _warn_of(path: Path, twice: set[tuple[str | None, str | None]]) -> None:
+    names = sorted(f"{suite}/{model}" for suite, model in twice if model is not None)
+    if names:
+        logger.warning(
+            "%s: %s of its models are also in another input, and what they call counts twice if it "
+            "is the same: %s",
+            path,
+            len(names),
+            ", ".join(names[:10]) + " …" * (len(names) > 10),
+        )
 
 
 def read_renames(path: Path) -> dict[str, str]:
@@ -97,10 +152,10 @@ def read_renames(path: Path) -> dict[str, str]:
     return document
 
 
-def _report(bad: BadLine, trace: TraceFile, on_bad_line: str) -> None:
+def _report(bad: BadLine, path: Path, on_bad_line: str) -> None:
     """Each bad line on the terminal where it stops the run; only in the log where it does not."""
     level = logging.ERROR if on_bad_line == "error" else logging.DEBUG
-    logger.log(level, "%s:%d: %s", trace.path, bad.line, bad.reason)
+    logger.log(level, "%s:%d: %s", path, bad.line, bad.reason)
 
 
 class _Table:

@@ -121,7 +121,7 @@ def digest(traces: Sequence[TraceFile]) -> str:
 
 
 _OPERATOR = re.compile(r"Operator: +(\S+)")
-_OPERATOR_NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*){2}", re.ASCII)
+OPERATOR_NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*){2}", re.ASCII)
 _CALL = re.compile(r"cnt: +([0-9]+), *(.*)")
 _LONGEST_LINE = 1_000_000
 
@@ -180,7 +180,7 @@ class LineReader:
         match = _OPERATOR.fullmatch(text)
         if not match:
             raise _Bad("neither 'Operator: NAME' nor 'cnt: N, ARGS'")
-        if not _OPERATOR_NAME.fullmatch(match[1]):
+        if not OPERATOR_NAME.fullmatch(match[1]):
             raise _Bad("an operator's name must be namespace.operator.overload")
         return self._renames.get(match[1], match[1])
 

@@ -1,0 +1,60 @@
+"""What the configuration key ``traces`` may name, told apart by how it is written.
+
+A folder of traces; a published file of this format, ``.parquet`` or ``.json``; or such a file on a
+server, ``hf://datasets/…`` or ``https://…``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from urllib.parse import urlsplit
+
+from atenbench.errors import UserError
+
+REMOTE = ("hf://", "https://", "http://")
+PUBLISHED = (".parquet", ".json")
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What goes in, each kind in the order in which it was named."""
+
+    folders: list[str]
+    files: list[str]
+    remote: list[str]
+
+
+def told_apart(names: Iterable[str]) -> Sources:
+    """The named sources by kind.
+
+    Raises:
+        UserError: something is named twice, or a server's file is neither parquet nor JSON.
+    """
+    sources = Sources([], [], [])
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise UserError(f"{name} is named twice; its calls would count twice")
+        seen.add(name)
+        if name.startswith(REMOTE):
+            if not file_name(name).endswith(PUBLISHED):
+                raise UserError(f"{name}: must end in .parquet or .json")
+            sources.remote.append(name)
+        elif name.endswith(PUBLISHED):
+            sources.files.append(name)
+        else:
+            sources.folders.append(name)
+    return sources
+
+
+def file_name(url: str) -> str:
+    """The last part of a URL's path."""
+    return PurePosixPath(urlsplit(url).path).name
+
+
+def local_name(url: str) -> str:
+    """Where a file of a server is kept, ``{key}/{file name}``: another URL, another place."""
+    return f"{hashlib.sha256(url.encode()).hexdigest()[:16]}/{file_name(url)}"
