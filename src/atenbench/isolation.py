@@ -26,7 +26,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Generic, TypeVar
 
-from atenbench.worker import Orders, Reply
+from atenbench.worker import Last, Orders, Reply
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")
@@ -95,13 +95,13 @@ class Workers(Generic[Item, Value]):
 
     ``function`` and ``initializer`` are pickled: top-level functions, or instances of top-level
     classes, of an importable module (not ``__main__``). An instance is unpickled once per worker,
-    so it can keep state from item to item there. Must be used from one thread, which has to outlive
-    the workers.
+    so it can keep state from item to item there; a value that it returns in :class:`Last` is the
+    last one of its worker. Must be used from one thread, which has to outlive the workers.
     """
 
     def __init__(
         self,
-        function: Callable[[Item], Value],
+        function: Callable[[Item], Value | Last],
         limits: Limits,
         *,
         workers: int = 1,
@@ -218,7 +218,7 @@ class Workers(Generic[Item, Value]):
 
 
 def run_isolated(
-    function: Callable[[Item], Value],
+    function: Callable[[Item], Value | Last],
     items: Iterable[Item],
     limits: Limits,
     *,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -86,3 +87,41 @@ def _flushes_denormals() -> bool:
     """Whether the smallest numbers are taken for 0 (FTZ/DAZ), which changes some kernels' time."""
     tiny = torch.tensor(1e-42, dtype=torch.float32)
     return bool((tiny * 1.0) == 0)
+
+
+_GPU_QUERY = {
+    "gpu_clock_mhz": ("clocks.sm", int),
+    "gpu_memory_clock_mhz": ("clocks.mem", int),
+    "gpu_temperature_c": ("temperature.gpu", int),
+    "gpu_power_w": ("power.draw", float),
+    "gpu_throttle": ("clocks_throttle_reasons.active", str),
+}
+
+
+def gpu_readings(name: str) -> dict[str, Any]:
+    """Clocks, temperature, power and reasons for throttling of ``cuda:N``; empty where unknown."""
+    try:
+        uuid = torch.cuda.get_device_properties(torch.device(name)).uuid
+        fields = ",".join(field for field, _ in _GPU_QUERY.values())
+        command = ["nvidia-smi", f"--id=GPU-{uuid}", f"--query-gpu={fields}"]
+        said = subprocess.run(
+            [*command, "--format=csv,noheader,nounits"],
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
+        ).stdout
+    except (OSError, subprocess.SubprocessError, RuntimeError, AttributeError):
+        return {}
+    return parse_gpu_readings(said)
+
+
+def parse_gpu_readings(said: str) -> dict[str, Any]:
+    """One line of ``nvidia-smi`` values; what a GPU does not tell (``[N/A]``) is left out."""
+    readings: dict[str, Any] = {}
+    for (name, (_, kind)), word in zip(_GPU_QUERY.items(), said.strip().split(","), strict=False):
+        try:
+            readings[name] = kind(word.strip())
+        except ValueError:
+            continue
+    return readings

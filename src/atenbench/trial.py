@@ -23,8 +23,9 @@ from atenbench.arguments import Arguments, parse
 from atenbench.devices import MeasuringDevice, open_device
 from atenbench.input_rules import NoValidInput, tensor_inputs, used_ranges
 from atenbench.inputs import Calls, needed_bytes
+from atenbench.machine import surroundings
 from atenbench.operators import resolve
-from atenbench.precision import widened
+from atenbench.precision import runs_on_meta, widened
 from atenbench.timing import Pair, StopRule, take_samples
 from atenbench.worker import Last, describe, is_out_of_memory
 
@@ -56,6 +57,11 @@ class Task:
     visit: int = 0
     expected_s: float | None = None
     output_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """Asks a worker for what it measures in: versions, threads, allocator, the literal baseline."""
 
 
 @dataclass
@@ -90,9 +96,12 @@ class Trial:
             resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
         gc.disable()  # a collection takes 15 to 150 ms and may come at any time
 
-    def __call__(self, task: Task) -> Report | Last:
-        """Make one visit; only :class:`Last` tells that the worker is spent."""
+    def __call__(self, task: Task | Survey) -> Report | Last:
+        """Make one visit; a value in :class:`Last` tells that the worker is spent."""
         assert self._device is not None and self._arenas is not None
+        if isinstance(task, Survey):
+            literal = {"literal_launch_ms": self._device.literal_baseline() * 1e3}
+            return surroundings(self.device_name) | literal
         op, arguments = resolve(task.op_name), parse(task.args)
         try:
             return self._checked(op, arguments, task)
@@ -179,23 +188,32 @@ class Trial:
             return {"status": "error", "reason": "no valid input"} | failure
         if isinstance(error, NotImplementedError):
             return {"status": "unsupported", "reason": "no kernel on this device"} | failure
-        if self._runs_widened(op, arguments, task):
+        if self._lacks_kernel(op, arguments, task):
             return {"status": "unsupported", "reason": "no kernel for its dtype"} | failure
         if self.device_name == "cpu" and self._runs_out_of_memory(op, arguments):
             self._release_memory()
             return {"status": "oom", "reason": "out of memory"} | failure
         return {"status": "error", "reason": "raised an exception"} | failure
 
-    def _runs_widened(self, op: OpOverload, arguments: Arguments, task: Task) -> bool:
-        """Whether the same call works with every low-precision float as one of 32 bits."""
-        assert self._device is not None and self._arenas is not None
+    def _lacks_kernel(self, op: OpOverload, arguments: Arguments, task: Task) -> bool:
+        """Whether a call that failed did so for want of a kernel for its low-precision floats.
+
+        It did if the same call works with each of them as one of 32 bits, or if the operator itself
+        (on tensors without data) takes no other precision than the one that failed.
+        """
         wide = widened(arguments)
-        needed = needed_bytes(tensor_inputs(op, wide)) + 2 * (task.output_bytes or 0)
-        if wide == arguments or needed > self._cap:
+        if wide == arguments:
+            return False
+        return self._runs(op, wide, task) or not runs_on_meta(op, wide)
+
+    def _runs(self, op: OpOverload, arguments: Arguments, task: Task) -> bool:
+        assert self._device is not None and self._arenas is not None
+        needed = needed_bytes(tensor_inputs(op, arguments)) + 2 * (task.output_bytes or 0)
+        if needed > self._cap:
             return False
         try:
-            self._device.call(op, Calls(op, wide, self._arenas, self._device.device).take())
-        except Exception:  # then it is not for want of a low-precision kernel
+            self._device.call(op, Calls(op, arguments, self._arenas, self._device.device).take())
+        except Exception:  # whatever it is: it does not run
             return False
         return True
 

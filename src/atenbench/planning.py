@@ -1,0 +1,116 @@
+"""Which problems to measure first to learn a machine's rates, and what a time budget has room for.
+
+A few problems of each operator are *pilots*: visited before all others, the smallest first, each
+next one only if what is known by then predicts that it is quick. Their visits count like any other.
+From the rates they show follows the *cap*, the longest call that the budget has room for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from atenbench.prediction import Features, Model
+from atenbench.timing import StopRule
+
+ROUNDS = 4
+"""Rounds of pilots; after each, what has been seen is fitted again."""
+
+_EXTRA_VISITS = 0.3  # a third visit for so many of the problems (measured: 0.2 to 0.4)
+_RESERVE = 0.05  # of the budget, for starting and for what is slower than predicted
+_VISIT_OVERHEAD = 0.002  # seconds: parsing, making inputs, the journal
+_BASELINE_SHARE = 1.6  # sampling time over operator time, for calls of less than a millisecond
+
+
+def pilots_wanted(group_size: int) -> int:
+    """How many problems of a group are to be known before the others are predicted."""
+    return min(group_size, 3 + math.isqrt(group_size))
+
+
+def choose_pilots(
+    problems: Mapping[str, Features], known: Mapping[str, float], round_number: int, limit: float
+) -> list[str]:
+    """The keys of the problems to visit next, so that every group becomes predictable.
+
+    Args:
+        problems: the features of each problem, by key.
+        known: seconds per call of those that have been measured.
+        round_number: 0 to :data:`ROUNDS` - 1; each asks for a part of :func:`pilots_wanted`.
+        limit: no problem that is predicted to take longer is chosen.
+    """
+    model = Model((problems[key], known[key]) for key in known)
+    groups: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for key, problem in problems.items():
+        groups[problem.group].append(key)
+    chosen: list[str] = []
+    for keys in groups.values():
+        wanted = math.ceil(pilots_wanted(len(keys)) * (round_number + 1) / ROUNDS)
+        have = [key for key in keys if key in known]
+        quick = [key for key in keys if key not in known and model.predict(problems[key]) <= limit]
+        quick.sort(key=lambda key: (problems[key].work, key))
+        chosen.extend(_spread(problems, have, quick, wanted - len(have)))
+    return chosen
+
+
+def _spread(
+    problems: Mapping[str, Features], have: Sequence[str], candidates: Sequence[str], count: int
+) -> Iterator[str]:
+    """So many of the candidates, each as unlike those before it as any; first the smallest."""
+    if count <= 0 or not candidates:
+        return
+    vectors = np.stack([problems[key].vector for key in candidates])
+    distances = np.full(len(candidates), np.inf)
+    for key in have:
+        distances = np.minimum(distances, np.abs(vectors - problems[key].vector).sum(axis=1))
+    for _ in range(min(count, len(candidates))):
+        index = int(distances.argmax())  # of equals, the first: the smallest
+        if distances[index] < 0:
+            return
+        yield candidates[index]
+        distances = np.minimum(distances, np.abs(vectors - vectors[index]).sum(axis=1))
+        distances[index] = -1
+
+
+def visit_seconds(call_seconds: float, visit: int, rule: StopRule | None = None) -> float:
+    """What one visit takes, by what a call takes; see :class:`atenbench.timing.StopRule`."""
+    rule = rule or StopRule()
+    if call_seconds >= rule.slowest_call or (visit > 0 and call_seconds >= rule.slow_call):
+        return _VISIT_OVERHEAD + call_seconds
+    if call_seconds >= rule.slow_call:
+        return _VISIT_OVERHEAD + 2 * call_seconds
+    sample = max(call_seconds, rule.block_seconds)
+    # About half of the samples that are allowed: the interval is narrow by then.
+    sampling = min(max(rule.seconds, call_seconds), rule.checks[-1] / 2 * sample)
+    share = _BASELINE_SHARE if call_seconds < rule.block_seconds * 10 else 1.0
+    return _VISIT_OVERHEAD + rule.warm_calls * call_seconds + share * sampling
+
+
+def problem_seconds(call_seconds: float, visits_made: int, passes: int) -> float:
+    """What the visits take that are still owed to a problem."""
+    if visits_made >= passes:
+        return 0.0
+    owed = sum(visit_seconds(call_seconds, visit) for visit in range(visits_made, passes))
+    return owed + _EXTRA_VISITS * visit_seconds(call_seconds, passes)
+
+
+def affordable_cap(predicted: Sequence[tuple[float, float]], budget: float) -> float:
+    """The longest call that a budget has room for, when the quickest problems come first.
+
+    Args:
+        predicted: seconds per call and seconds for all its visits, of each problem.
+        budget: seconds for all of them.
+
+    Returns:
+        Seconds per call; infinite where there is room for everything.
+    """
+    room = budget * (1 - _RESERVE)
+    longest = 0.0
+    for call_seconds, needed in sorted(predicted):
+        room -= needed
+        if room < 0:
+            return longest
+        longest = call_seconds
+    return math.inf
