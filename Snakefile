@@ -5,6 +5,8 @@
 #   results/{table}.parquet                               the tables between the rules
 #   results/{rule}s/{shard}-of-{shards}.parquet           the tables that are split into shards
 #   results/backend_bench_problems.{parquet,json}         what is published
+#   results/traces/all.txt, models/{suite}/{model}.txt    problems as traces again
+#   results/downloads/{key}/{file}                        published files that went in, of a server
 #   logs/{rule}[-{shard}-of-{shards}].log                 what each rule said
 from snakemake.utils import min_version
 
@@ -21,9 +23,11 @@ configfile: CONFIGURATION
 
 
 include: "workflow/rules/common.smk"
+include: "workflow/rules/fetch.smk"
 include: "workflow/rules/ingest.smk"
 include: "workflow/rules/aggregate.smk"
 include: "workflow/rules/inspect.smk"
+include: "workflow/rules/retrace.smk"
 
 
 rule all:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
 from atenbench.errors import UserError
@@ -58,3 +58,19 @@ def file_name(url: str) -> str:
 def local_name(url: str) -> str:
     """Where a file of a server is kept, ``{key}/{file name}``: another URL, another place."""
     return f"{hashlib.sha256(url.encode()).hexdigest()[:16]}/{file_name(url)}"
+
+
+def files_digest(paths: Iterable[str]) -> str:
+    """A SHA-256 over the contents of files, to notice every change of one; empty without any.
+
+    Raises:
+        UserError: a file cannot be read.
+    """
+    digests = []
+    for path in paths:
+        try:
+            with Path(path).open("rb") as content:
+                digests.append(hashlib.file_digest(content, "sha256").hexdigest())
+        except OSError as error:
+            raise UserError(f"{path}: {error.strerror}") from None
+    return hashlib.sha256("\n".join(digests).encode()).hexdigest() if digests else ""

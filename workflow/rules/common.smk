@@ -11,6 +11,7 @@ sys.path.insert(0, str(CLONE / "src"))
 
 from atenbench.configuration import checked, read_yaml
 from atenbench.errors import UserError
+from atenbench.sources import Sources, files_digest, local_name, told_apart
 from atenbench.trace import TraceFile, digest, find_traces
 
 
@@ -55,11 +56,28 @@ with user_errors():
     config = checked(config, CONFIG_SCHEMA, "configuration")
 
 
-def trace_folders() -> list[str]:
-    folders = (
+@functools.cache
+def sources() -> Sources:
+    named = (
         config["traces"] if isinstance(config["traces"], list) else [config["traces"]]
     )
-    return [resolve(folder) for folder in folders]
+    with user_errors("configuration: traces: "):
+        return told_apart(named)
+
+
+def trace_folders() -> list[str]:
+    return [resolve(folder) for folder in sources().folders]
+
+
+def published_files() -> list[str]:
+    """Files of published problems, those of a server where the rule fetch puts them."""
+    downloads = [f"results/downloads/{local_name(url)}" for url in sources().remote]
+    return [resolve(file) for file in sources().files] + downloads
+
+
+def remote_url(name: str) -> str:
+    """What the rule fetch puts into the downloads under this name."""
+    return {local_name(url): url for url in sources().remote}[name]
 
 
 @functools.cache
@@ -72,4 +90,4 @@ def traces() -> list[TraceFile]:
 @functools.cache
 def traces_digest() -> str:
     with user_errors("configuration: traces: "):
-        return digest(traces())
+        return digest(traces()) + files_digest(map(resolve, sources().files))

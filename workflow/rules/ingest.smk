@@ -1,6 +1,7 @@
 rule ingest:
     input:
         traces=lambda wildcards: [str(trace.path) for trace in traces()],
+        published=lambda wildcards: published_files(),
         renames=resolve(config["renames"]),
         code=library("atenbench.ingest"),
     output:

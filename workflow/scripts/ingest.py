@@ -14,4 +14,5 @@ with stage(snakemake.log[0]):
         snakemake.params.on_bad_line,
         Path(snakemake.output.calls),
         Path(snakemake.output.rejects),
+        list(map(Path, snakemake.input.published)),
     )
