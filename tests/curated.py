@@ -11,6 +11,8 @@ import pyarrow.parquet as pq
 from atenbench.aggregate import CASES
 from atenbench.export import export
 from atenbench.inspect_cases import INSPECTED
+from atenbench.measurement import MEASUREMENT
+from atenbench.record import schema
 from atenbench.tag import tag
 
 CLONE = Path(__file__).parents[1]
@@ -38,20 +40,7 @@ FACTS = {
     "flops": None,
 }
 SYNTHETIC = {"count": 0, "in_models": [], "in_models_count": 0, "is_synthetic": True}
-MEASUREMENTS = pa.schema(
-    [
-        pa.field("uuid", pa.string(), nullable=False),
-        pa.field("status", pa.string(), nullable=False),
-        pa.field("reason", pa.string()),
-        pa.field("error", pa.string()),
-        pa.field("runtime_ms", pa.float64()),
-        pa.field("relative_runtime_to_kernel_launch", pa.float64()),
-        pa.field("measured_at", pa.timestamp("s", tz="UTC")),
-        pa.field("device", pa.string()),
-        pa.field("samples", pa.int64()),
-    ]
-)
-"""The columns that deciding and publishing know by name, and some that they do not."""
+MEASUREMENTS = schema(MEASUREMENT)
 MEASURED = dict.fromkeys(MEASUREMENTS.names[1:]) | {"status": "ok"}
 
 
@@ -84,11 +73,11 @@ class Curated:
 
     def tables(self) -> dict[str, str]:
         """The paths of cases and inspected, written in another order than they were added."""
-        for name, rows, schema in (
+        for name, rows, declared in (
             ("cases", self.cases, CASES),
             ("inspected", self.inspected, INSPECTED),
         ):
-            table = pa.Table.from_pylist(rows[::-1], schema=schema)
+            table = pa.Table.from_pylist(rows[::-1], schema=declared)
             pq.write_table(table, self.folder / f"{name}.parquet")
         return {name: str(self.folder / f"{name}.parquet") for name in ("cases", "inspected")}
 

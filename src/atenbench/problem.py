@@ -39,20 +39,20 @@ PROBLEM = (
     Field(
         "runtime_ms",
         pa.float64(),
-        "median time of one call in milliseconds; null where it was not measured",
+        "time of one call in milliseconds; null where it was not measured",
         nullable=True,
     ),
     Field(
         "relative_runtime_to_kernel_launch",
         pa.float64(),
-        "`runtime_ms` over that of a kernel which does nothing, on the same device; null as above",
+        "that time over the time of a launch that does nothing, side by side on the same device",
         nullable=True,
     ),
     Field(
         "is_overhead_dominated_op",
         pa.bool_(),
         "whether the relative runtime is below the threshold (1.3 in the published set), so that "
-        "launching costs more than computing; false where it was not measured",
+        "most of it is launching; false where it was not measured",
     ),
     Field("count", pa.int64(), "how often the models call it in all; 0 for a synthetic one"),
     Field("in_models", _STRINGS, "the models that call it, as `SUITE/model`, sorted"),
