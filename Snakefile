@@ -27,6 +27,11 @@ include: "workflow/rules/fetch.smk"
 include: "workflow/rules/ingest.smk"
 include: "workflow/rules/aggregate.smk"
 include: "workflow/rules/inspect.smk"
+include: "workflow/rules/shard.smk"
+include: "workflow/rules/measure.smk"
+include: "workflow/rules/tag.smk"
+include: "workflow/rules/export.smk"
+include: "workflow/rules/policy_differences.smk"
 include: "workflow/rules/retrace.smk"
 
 

@@ -93,6 +93,7 @@ _TYPES = {
     "array": "a list",
     "boolean": "true or false",
     "integer": "a whole number",
+    "null": "null",
     "number": "a number",
     "object": "a mapping",
     "string": "text",
@@ -107,7 +108,8 @@ def _expected(schema: Schema) -> str:
     if choices:
         return " or ".join(map(_expected, choices))
     kind = schema.get("type", "as documented")
-    words = _TYPES.get(str(kind), str(kind))
+    kinds = kind if isinstance(kind, list) else [kind]
+    words = " or ".join(_TYPES.get(one, str(one)) for one in kinds)
     if kind == "array" and "items" in schema:
         words += f", each item {_expected(schema['items'])}"
     if kind == "object" and isinstance(schema.get("additionalProperties"), dict):

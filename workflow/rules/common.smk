@@ -91,3 +91,11 @@ def traces() -> list[TraceFile]:
 def traces_digest() -> str:
     with user_errors("configuration: traces: "):
         return digest(traces()) + files_digest(map(resolve, sources().files))
+
+
+SHARDS = [f"{shard}-of-{config['shards']}" for shard in range(1, config["shards"] + 1)]
+
+
+def measurement_tables() -> list[str]:
+    """What measuring gives, one table for each shard."""
+    return [f"results/measurements/{shard}.parquet" for shard in SHARDS]

@@ -1,11 +1,3 @@
-SHARDS = [f"{shard}-of-{config['shards']}" for shard in range(1, config["shards"] + 1)]
-
-
-def measurement_tables() -> list[str]:
-    """What measuring gives, one table for each shard."""
-    return [f"results/measurements/{shard}.parquet" for shard in SHARDS]
-
-
 rule shard:
     input:
         inspected="results/inspected.parquet",
