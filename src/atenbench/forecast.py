@@ -14,7 +14,7 @@ from atenbench.planning import ROUNDS, affordable_cap, choose_pilots, problem_se
 from atenbench.prediction import Features, Model, features
 from atenbench.settings import Settings
 from atenbench.store import Entry, Store, problem_key
-from atenbench.timing import Pair, combine
+from atenbench.timing import Pair, StopRule, combine
 
 _PILOT_SHARE = 2_000
 """No pilot is to take more than the budget by this (0.3 s of 10 minutes)."""
@@ -83,6 +83,10 @@ class Forecast:
         if entry.visits:  # one that fails after it was timed keeps what it has
             return entry.failure is None and entry.closed < self._passes
         return entry.failure_under(self._limits) is None
+
+    def is_slow(self, problem: Problem) -> bool:
+        """Whether a call takes so long that a visit makes only one."""
+        return self.predicted[problem.key] >= StopRule().slow_call
 
     def update(self) -> None:
         """Predict anew from all that is known by now."""

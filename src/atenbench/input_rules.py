@@ -36,8 +36,8 @@ class Domain:
     """What the values of one tensor must be: ``low <= value < high``.
 
     ``kind`` is ``range`` or ``index`` (any such values), ``sorted`` (ascending), ``offsets``
-    (ascending from 0; ``closed``: the last one is ``high - 1``) or ``rows`` (``highs[i]`` bounds
-    row i in place of ``high``).
+    (ascending from 0; ``closed``: the last one is ``high - 1``), ``rows`` (``highs[i]`` bounds row
+    i in place of ``high``) or ``mask`` (of booleans: ``high`` of them are true).
     """
 
     kind: str
@@ -196,9 +196,28 @@ class _Call:
         self, rule: Mapping[str, Any], tensor: Tensor | SparseTensor, item: int | None, given: Value
     ) -> Domain | None:
         if tensor.dtype in _MASKS:
-            return None
+            return self._mask(given)
         before = list(given)[:item] if isinstance(given, list | tuple) else []
         return _filled(Domain("index", 0, self.size(rule["of"], _dimensions(before))), tensor)
+
+    def _mask(self, given: Value) -> Domain | None:
+        """As many true cells as there are indices beside a mask, or values to put; else any."""
+        indices = [
+            math.prod(tensor.shape)
+            for _, tensor in _tensors_of(given)
+            if tensor.dtype not in _MASKS
+        ]
+        values = self.given("values")
+        if indices:
+            return Domain("mask", 0, max(indices))
+        if isinstance(values, Tensor) and values.numel > 1:
+            return Domain("mask", 0, values.shape[0])
+        return None
+
+    def given(self, name: str) -> Value:
+        """An argument, None if the operator has none of that name."""
+        names = {declared.name for declared in self.op._schema.arguments}
+        return self.argument(name) if name in names else None
 
     def bound(self, bound: Mapping[str, Any]) -> int:
         """The integer that a BOUND of the rules file stands for."""

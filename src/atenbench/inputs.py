@@ -26,7 +26,7 @@ Call = tuple[tuple[Any, ...], dict[str, Any]]
 """Positional and keyword arguments."""
 
 _SPARSE_DENSITY = 10  # one stored value in so many, where the text does not say how many
-_STRUCTURED = frozenset({"sorted", "offsets", "rows"})
+_STRUCTURED = frozenset({"sorted", "offsets", "rows", "mask"})
 
 
 def needed_bytes(inputs: list[TensorInput]) -> int:
@@ -199,7 +199,10 @@ _NOWHERE = Arena(torch.empty(0))
 def structured_values(
     shape: tuple[int, ...], domain: Domain, generator: torch.Generator
 ) -> torch.Tensor:
-    """Integers on the CPU that are ``sorted``, ``offsets`` or ``rows`` as :class:`Domain` says."""
+    """Integers or booleans on the CPU whose values hang together as :class:`Domain` says."""
+    if domain.kind == "mask":
+        order = torch.randperm(math.prod(shape), generator=generator)
+        return (order < domain.high).reshape(shape)
     if domain.kind == "rows":
         rows = [
             torch.randint(0, max(high, 1), shape[1:], generator=generator) for high in domain.highs

@@ -10,19 +10,27 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from atenbench.errors import UserError
 from atenbench.settings import METHOD, Settings
 from atenbench.store import holding_one
 
+if TYPE_CHECKING:
+    from atenbench.trial import Trial
+
 logger = logging.getLogger(__name__)
 
 
 def measure_shard(
-    shard: Path, inspected: Path, output: Path, store_folder: Path, settings: Settings
+    shard: Path,
+    inspected: Path,
+    output: Path,
+    store_folder: Path,
+    settings: Settings,
+    make_trial: Callable[[str, int | None, int], Trial] | None = None,
 ) -> None:
     """Measure a shard and write its table: one row for each of its problems, each with a status.
 
@@ -32,6 +40,8 @@ def measure_shard(
         output: the table to write.
         store_folder: the journal.
         settings: how to measure.
+        make_trial: in place of :class:`atenbench.trial.Trial`, to measure operators that torch does
+            not have; see :func:`atenbench.session.measure_owed`.
 
     Raises:
         UserError: there is no such device, or its workers do not start.
@@ -46,7 +56,9 @@ def measure_shard(
     devices = _devices(settings.device)
     locks = {f"{socket.gethostname()}-{name.replace(':', '-')}": name for name in devices}
     with holding_one(store_folder, list(locks)) as lock:
-        measured = _measured(rows, read_problems(inspected), locks[lock], store_folder, settings)
+        measured = _measured(
+            rows, read_problems(inspected), locks[lock], store_folder, settings, make_trial
+        )
         measurement.write(measured, output)
     logger.info("%s", measurement.summary(measured))
 
@@ -57,9 +69,10 @@ def _measured(
     device: str,
     store_folder: Path,
     settings: Settings,
+    make_trial: Callable[[str, int | None, int], Trial] | None,
 ) -> list[dict[str, Any]]:
     """Measure on one device, which is held; the rows of the shard's table."""
-    from atenbench import measurement
+    from atenbench import measurement, trial
     from atenbench.forecast import Forecast, problem_of
     from atenbench.session import measure_owed
     from atenbench.store import Store
@@ -69,7 +82,7 @@ def _measured(
     problems = {row["uuid"]: problem_of(row, conditions) for row in all_rows}
     shard = [problems.get(row["uuid"]) or problem_of(row, conditions) for row in rows]
     forecast = Forecast(list(problems.values()), store, settings, device)
-    measure_owed(shard, forecast, store, settings, device, conditions)
+    measure_owed(shard, forecast, store, settings, device, conditions, make_trial or trial.Trial)
     limits = settings.limits(device)
     return [
         measurement.row(problem.uuid, store.entry(problem.key), limits, store.runs)

@@ -25,7 +25,7 @@ _NEIGHBOURS = 3
 _POSITIONS = 12  # arguments that are looked at
 _PER_POSITION = 3
 _LARGEST = 12.0  # e^12 = 160,000: ends and sizes such as 2^63 - 1 say no more than that
-_LAYOUT_WEIGHT, _GAPS = 2.0, 0.5
+_LAYOUT_WEIGHT, _GAPS = 6.0, 0.5
 _NEAR = 0.1  # a distance below which neighbours weigh alike
 
 Vector = npt.NDArray[np.float64]
@@ -81,11 +81,15 @@ def _coordinates(value: Value) -> tuple[float, float, float]:
             numel = sum(tensor.numel for tensor in tensors)
             return math.log1p(numel), float(len(tensors)), max(map(_layout, tensors))
         case list() | tuple():
-            sizes = [item for item in value if isinstance(item, int | float)]
-            return min(sum(math.log1p(abs(size)) for size in sizes), _LARGEST), 0.0, 0.0
+            sizes = [_size(item) for item in value if isinstance(item, int | float)]
+            return min(sum(sizes), _LARGEST), 0.0, 0.0
         case int() | float():
-            return min(math.log1p(abs(value)), _LARGEST), 1.0, 0.0
+            return _size(value), 1.0, 0.0
     return 0.0, 0.0, 0.0
+
+
+def _size(number: float) -> float:
+    return min(math.log1p(abs(number)), _LARGEST) if math.isfinite(number) else _LARGEST
 
 
 def _layout(tensor: Tensor) -> float:

@@ -8,7 +8,7 @@ import os
 import random
 import statistics
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -56,6 +56,7 @@ def measure_owed(
     settings: Settings,
     device: str,
     conditions: Mapping[str, Any],
+    make_trial: Callable[[str, int | None, int], Trial] = Trial,
 ) -> None:
     """Bring every problem of a shard to a status, with as many visits as there is time for.
 
@@ -66,6 +67,8 @@ def measure_owed(
         settings: how to measure.
         device: ``cpu`` or ``cuda:N``; the caller holds its lock.
         conditions: what else measurements are kept by.
+        make_trial: what visits a problem in a worker, from device, memory cap and seed; a picklable
+            one of its own may register operators that torch does not have.
 
     Raises:
         UserError: the workers do not start.
@@ -75,11 +78,11 @@ def measure_owed(
     if not owed:
         return
     _warn_if_busy()
-    trial = Trial(device, settings.memory_cap_bytes(), settings.seed)
+    trial = make_trial(device, settings.memory_cap_bytes(), settings.seed)
     environment = WORKER_ENVIRONMENT if device == "cpu" else {}
     limits = Limits(settings.time_limit_s, environment=environment)
     with ExitStack() as stack:
-        pool: Workers[Task | Survey, Report] = Workers(trial, limits, initializer=trial.open)
+        pool: Workers[Task | Survey, Report] = Workers(trial, limits, initializer=trial.start)
         workers = stack.enter_context(pool)
         try:
             (seen,) = workers.map([Survey()])
@@ -135,9 +138,10 @@ class Session:
         """First visits of all, whatever they take; further ones as long as there is time."""
         for visit in range(self._settings.passes + EXTRA_VISITS):
             due = [problem for problem in owed if self._is_due(problem, visit)]
-            order = random.Random(self._settings.seed + visit)
-            order.shuffle(due)
+            random.Random(self._settings.seed + visit).shuffle(due)
             until = deadline if visit else math.inf
+            if visit:  # what takes long is what a spent budget then leaves out
+                due.sort(key=lambda problem: self._forecast.is_slow(problem))
             self._visit(due, visit, until, f"pass {visit + 1}")
         for problem in owed:
             if self._forecast.is_owed(problem):

@@ -60,7 +60,8 @@ class StopRule:
         """How many calls one sample repeats."""
         if call_seconds <= 0:
             return self.most_calls
-        return min(max(math.ceil(self.block_seconds / call_seconds), 1), self.most_calls)
+        needed = math.ceil(self.block_seconds / call_seconds - 1e-9)
+        return min(max(needed, 1), self.most_calls)
 
 
 def time_calls(

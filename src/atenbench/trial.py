@@ -83,18 +83,22 @@ class Trial:
     _cap: int = field(default=0, init=False)
     _visits: int = field(default=0, init=False)
 
-    def open(self) -> None:
-        """Make the device ready; once, before the first visit."""
-        self._device = open_device(self.device_name)
-        self._cap = self.memory_cap or self._device.memory_bytes() // 4
-        self._arenas = Arenas(self._device.allocate, limit=self._cap, seed=self.seed)
-        self._rule = StopRule() if self.device_name == "cpu" else CUDA_RULE
+    def start(self) -> None:
+        """What a worker does once, before its first visit."""
+        self.open()
         if self.device_name == "cpu":
             importlib.import_module("torch.profiler")  # maps what it needs before the limit
             # Inputs and outputs, arenas kept for other problems, and as much again of workspaces.
             limit = psutil.Process().memory_info().vms + 3 * self._cap
             resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
         gc.disable()  # a collection takes 15 to 150 ms and may come at any time
+
+    def open(self) -> None:
+        """Make the device ready, without what only a process of its own should do to itself."""
+        self._device = open_device(self.device_name)
+        self._cap = self.memory_cap or self._device.memory_bytes() // 4
+        self._arenas = Arenas(self._device.allocate, limit=self._cap, seed=self.seed)
+        self._rule = StopRule() if self.device_name == "cpu" else CUDA_RULE
 
     def __call__(self, task: Task | Survey) -> Report | Last:
         """Make one visit; a value in :class:`Last` tells that the worker is spent."""
