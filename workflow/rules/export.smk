@@ -18,7 +18,7 @@ rule export:
         "../../environment.yml"
     params:
         overhead_threshold=config["overhead_threshold"],
-        traces=lambda wildcards: traces_digest(),
+        traces_digest=lambda wildcards: traces_digest(),
     message:
         "Writing the benchmark"
     script:

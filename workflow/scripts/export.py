@@ -9,6 +9,6 @@ with stage(snakemake.log[0]):
         snakemake.input.measurements,
         {"problems": snakemake.input.problems_sql, "details": snakemake.input.details_sql},
         {"exclusions": snakemake.input.exclusions},
-        {key: str(snakemake.params[key]) for key in ("overhead_threshold", "traces")},
+        {key: str(snakemake.params[key]) for key in ("overhead_threshold", "traces_digest")},
         dict(snakemake.output.items()),
     )
