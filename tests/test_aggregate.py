@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from atenbench.aggregate import CASES, MAPPING, aggregate
+from atenbench.call_table import CALLS
 from atenbench.errors import UserError
-from atenbench.ingest import CALLS
 from atenbench.record import schema
 
 SQL = Path(__file__).parents[1] / "workflow" / "sql"

@@ -6,8 +6,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from atenbench.call_table import CALLS
 from atenbench.errors import UserError
-from atenbench.ingest import CALLS, REJECTS, ingest, read_renames
+from atenbench.ingest import REJECTS, ingest, read_renames
 from atenbench.trace import find_traces
 
 A = "((T([2], f16),), {})"

@@ -8,8 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from atenbench.call_table import CALLS
 from atenbench.errors import UserError
-from atenbench.ingest import CALLS, ingest
+from atenbench.ingest import ingest
 from atenbench.published import read_published
 from atenbench.query import fetch
 from atenbench.sources import told_apart

@@ -6,7 +6,16 @@ from pathlib import Path
 import pytest
 
 from atenbench.errors import UserError
-from atenbench.trace import BadLine, Call, LineReader, TraceFile, digest, find_traces, lines_of
+from atenbench.trace import (
+    BadLine,
+    Call,
+    CallText,
+    LineReader,
+    TraceFile,
+    digest,
+    find_traces,
+    lines_of,
+)
 
 A = "((T([2], f16),), {})"
 RELU = b"Operator: aten.relu.default\n"
@@ -27,14 +36,14 @@ def test_a_call_belongs_to_the_operator_above_it() -> None:
     items = read("Operator: aten.relu.default", f"cnt: 3, {A}", "", "Operator: aten.add.Tensor",
                  "cnt: 0, ((T([2], f16), 1), {})")  # fmt: skip
     assert items == [
-        Call(2, "aten.relu.default", A, A, 3),
-        Call(5, "aten.add.Tensor", "((T([2], f16), 1), {})", "((T([2], f16), 1), {})", 0),
+        Call(2, "aten.relu.default", CallText(A, A, 3)),
+        Call(5, "aten.add.Tensor", CallText(*["((T([2], f16), 1), {})"] * 2, 0)),
     ]
 
 
 def test_blanks_at_the_ends_mean_nothing() -> None:
     items = read("Operator: aten.relu.default  ", f"cnt: 3, {A} \t", f"  cnt: 1,  {A}")
-    assert [(call.op_name, call.args) for call in items if isinstance(call, Call)] == [
+    assert [(call.op_name, call.text.args) for call in items if isinstance(call, Call)] == [
         ("aten.relu.default", A)
     ] * 2
 
@@ -42,7 +51,7 @@ def test_blanks_at_the_ends_mean_nothing() -> None:
 def test_args_keep_their_spelling_beside_the_canonical_one() -> None:
     (call,) = read("Operator: aten.relu.default", "cnt: 3, ((T([2],f16),),{})")
     assert isinstance(call, Call)
-    assert (call.args, call.canonical) == ("((T([2],f16),),{})", A)
+    assert call.text[:2] == ("((T([2],f16),),{})", A)
 
 
 def test_renamed_operators() -> None:
@@ -54,7 +63,7 @@ def test_renamed_operators() -> None:
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"])
 def test_line_ends_and_byte_order_mark(end: bytes) -> None:
     lines = [b"\xef\xbb\xbfOperator: aten.relu.default" + end, b"cnt: 3, " + A.encode() + end]
-    assert list(LineReader({}).read(lines)) == [Call(2, "aten.relu.default", A, A, 3)]
+    assert list(LineReader({}).read(lines)) == [Call(2, "aten.relu.default", CallText(A, A, 3))]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +88,7 @@ def test_a_bad_call_is_named_and_leaves_the_operator(line: str | bytes, reason: 
     items = read("Operator: aten.relu.default", line, f"cnt: 3, {A}")
     assert the_bad(items).line == 2
     assert reason in the_bad(items).reason
-    assert items[1:] == [Call(3, "aten.relu.default", A, A, 3)]
+    assert items[1:] == [Call(3, "aten.relu.default", CallText(A, A, 3))]
 
 
 @pytest.mark.parametrize(

@@ -7,35 +7,24 @@ with the number of lines.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from atenbench.atomic import replacing
+from atenbench.call_table import ROWS_PER_GROUP, CallTable, Origin, Run
 from atenbench.configuration import read_yaml
+from atenbench.earlier import Earlier, FileRows, Keeping, file_digest
 from atenbench.errors import UserError
-from atenbench.published import PublishedCall, read_published
+from atenbench.published import read_published
 from atenbench.trace import BadLine, Call, LineReader, TraceFile, lines_of
 
 logger = logging.getLogger(__name__)
 
-CALLS = pa.schema(
-    [
-        pa.field("op_name", pa.string(), nullable=False),
-        pa.field("args", pa.string(), nullable=False),
-        pa.field("canonical", pa.string()),
-        pa.field("count", pa.int64(), nullable=False),
-        pa.field("suite", pa.string()),
-        pa.field("model", pa.string()),
-        pa.field("mode", pa.string()),
-        pa.field("file", pa.string(), nullable=False),
-        pa.field("line", pa.int64(), nullable=False),
-    ]
-)
 REJECTS = pa.schema(
     [
         pa.field("file", pa.string(), nullable=False),
@@ -44,7 +33,7 @@ REJECTS = pa.schema(
         pa.field("text", pa.string(), nullable=False),
     ]
 )
-_ROWS_IN_MEMORY = 50_000
+_REJECTS_IN_MEMORY = 50_000
 
 
 def ingest(
@@ -55,87 +44,156 @@ def ingest(
     calls: Path,
     rejects: Path,
     published: Sequence[Path] = (),
+    keeping: Keeping | None = None,
 ) -> None:
     """Read all traces, and files of published problems, into the two tables.
 
     ``suites`` maps a suite's folder to its label (an unlisted folder keeps its own name).
     ``on_bad_line`` is ``error`` (any bad line fails, after all are listed) or ``reject``.
+    With ``keeping``, a file that an earlier run has read is not parsed again.
 
     Raises:
         UserError: a file cannot be read, or under ``error`` some line is bad.
     """
+    files = [*_traces(traces, suites, renames), *_published(published, renames)]
     with replacing(calls) as calls_part, replacing(rejects) as rejects_part:
-        with _Table(calls_part, CALLS) as good, _Table(rejects_part, REJECTS) as bad:
-            for origin, item in _items(traces, published, suites, renames):
-                if isinstance(item, Call):
-                    canonical = None if item.canonical == item.args else item.canonical
-                    row = (item.op_name, item.args, canonical, item.count, *origin.columns)
-                    good.append((*row, item.line))
-                else:
-                    bad.append((origin.name, item.line, item.reason, item.text))
-                    _report(item, origin.path, on_bad_line)
-            lines, rejected = good.rows, bad.rows
-        if rejected and on_bad_line == "error":
+        with CallTable(calls_part) as good, _Rejects(rejects_part, on_bad_line) as bad:
+            reading = _Reading(good, bad)
+            if keeping is None:
+                for file in files:
+                    reading.parse(file)
+            else:
+                rows = reading.read(files, keeping.earlier())
+                good.note(keeping.run(rows))
+                bad.note(keeping.run(rows))
+        if keeping is not None:  # also what has bad lines: it is mended file by file
+            keeping.keep({"calls": calls_part, "rejects": rejects_part}, rows)
+        if bad.rows and on_bad_line == "error":
             raise UserError(
-                f"{rejected} bad line{'s' * (rejected > 1)}, listed above. Mend them, or set "
+                f"{bad.rows} bad line{'s' * (bad.rows > 1)}, listed above. Mend them, or set "
                 "on_bad_line: reject to leave them out and keep them in results/rejects.parquet."
             )
-    files = len(traces) + len(published)
-    logger.info("%s calls on record from %s files", f"{lines:,}", f"{files:,}")
+    logger.info(
+        "%s calls on record from %s files, %s of them read now",
+        *(f"{number:,}" for number in (good.rows, len(files), reading.parsed)),
+    )
+
+
+Model = tuple[str | None, str | None]
+"""Suite label and name."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Origin:
-    """Where a call is from: a file, by its path and by its name on record, and what that says."""
+class _File:
+    """A file that goes in: where it lies, its name on record, and how it is parsed.
+
+    ``model`` is None where the rows themselves name their models.
+    """
 
     path: Path
     name: str
-    suite: str | None = None
-    model: str | None = None
-    mode: str | None = None
-
-    @property
-    def columns(self) -> tuple[str | None, ...]:
-        return self.suite, self.model, self.mode, self.name
+    model: Model | None
+    parse: Callable[[], Iterator[Run | BadLine]]
 
 
-def _items(
-    traces: Sequence[TraceFile],
-    published: Sequence[Path],
-    suites: Mapping[str, str],
-    renames: Mapping[str, str],
-) -> Iterator[tuple[_Origin, Call | BadLine]]:
-    """Every line of the traces, and every call of the published files, with where it is from."""
+def _traces(
+    traces: Sequence[TraceFile], suites: Mapping[str, str], renames: Mapping[str, str]
+) -> Iterator[_File]:
     reader = LineReader(renames)
-    models: set[tuple[str | None, str | None]] = set()
     for trace in traces:
         suite = suites.get(trace.folder, trace.folder)
-        models.add((suite, trace.model))
-        origin = _Origin(trace.path, trace.name, suite, trace.model, trace.mode)
-        for item in reader.read(lines_of(trace)):
-            yield origin, item
-    for path in published:
-        own: set[tuple[str | None, str | None]] = set()
-        for found in read_published(path, renames):
-            if isinstance(found, PublishedCall):
-                own.add((found.suite, found.model))
-                yield _Origin(path, path.name, found.suite, found.model), found.call
+        origin = Origin(suite, trace.model, trace.mode, trace.name)
+        parse = partial(_parse_trace, reader, trace, origin)
+        yield _File(trace.path, trace.name, (suite, trace.model), parse)
+
+
+def _parse_trace(reader: LineReader, trace: TraceFile, origin: Origin) -> Iterator[Run | BadLine]:
+    calls: list[Call] = []
+    for item in reader.read(lines_of(trace)):
+        if isinstance(item, BadLine):
+            yield item
+            continue
+        calls.append(item)
+        if len(calls) >= ROWS_PER_GROUP:
+            yield origin, calls
+            calls = []
+    yield origin, calls
+
+
+def _published(paths: Sequence[Path], renames: Mapping[str, str]) -> Iterator[_File]:
+    for path in paths:
+        yield _File(path, path.name, None, partial(_parse_published, path, renames))
+
+
+def _parse_published(path: Path, renames: Mapping[str, str]) -> Iterator[Run | BadLine]:
+    for item in read_published(path, renames):
+        if isinstance(item, BadLine):
+            yield item
+        else:
+            yield Origin(item.suite, item.model, None, path.name), [item.call]
+
+
+class _Reading:
+    """Puts file after file into the two tables."""
+
+    def __init__(self, good: CallTable, bad: _Rejects) -> None:
+        self._good, self._bad = good, bad
+        self._models: set[Model] = set()
+        self.parsed = 0
+        """How many files were parsed."""
+
+    def read(self, files: Iterable[_File], earlier: Earlier) -> list[FileRows]:
+        """Parse what the earlier run has not read, and copy the rest; how many rows each has."""
+        found = []
+        for file in files:
+            calls, rejects = self._good.rows, self._bad.rows
+            digest = file_digest(file.path)
+            if earlier.find(file.name, digest):
+                self._copy(file, *earlier.take())
             else:
-                yield _Origin(path, path.name), found
-        _warn_of(path, own & models)
-        models |= own
+                self.parse(file)
+            rows = self._good.rows - calls, self._bad.rows - rejects
+            found.append(FileRows(file.name, digest, *rows))
+        return found
 
+    def parse(self, file: _File) -> None:
+        """Read a file's lines or rows."""
+        self.parsed += 1
+        models = set()
+        for item in file.parse():
+            if isinstance(item, BadLine):
+                self._bad.append(file, item)
+            else:
+                self._good.append(item)
+                models.add((item[0].suite, item[0].model))
+        self._count(file, models)
 
-def _warn_of(path: Path, twice: set[tuple[str | None, str | None]]) -> None:
-    names = sorted(f"{suite}/{model}" for suite, model in twice if model is not None)
-    if names:
-        logger.warning(
-            "%s: %s of its models are also in another input, and what they call counts twice if it "
-            "is the same: %s",
-            path,
-            len(names),
-            ", ".join(names[:10]) + " …" * (len(names) > 10),
-        )
+    def _copy(self, file: _File, calls: Iterable[pa.Table], rejects: pa.Table) -> None:
+        models: set[Model] = set()
+        for part in calls:
+            self._good.extend(part)
+            if file.model is None:
+                suite, model = (part[name].to_pylist() for name in ("suite", "model"))
+                models.update(zip(suite, model, strict=True))
+        for row in rejects.to_pylist():
+            self._bad.append(file, BadLine(row["line"], row["reason"], row["text"]))
+        self._count(file, models)
+
+    def _count(self, file: _File, models: set[Model]) -> None:
+        """Warn where a published file has a model that is in another input too."""
+        if file.model is not None:
+            self._models.add(file.model)
+            return
+        twice = sorted(f"{suite}/{model}" for suite, model in models & self._models if model)
+        self._models |= models
+        if twice:
+            logger.warning(
+                "%s: %s of its models are also in another input, and what they call counts twice "
+                "if it is the same: %s",
+                file.path,
+                len(twice),
+                ", ".join(twice[:10]) + " …" * (len(twice) > 10),
+            )
 
 
 def read_renames(path: Path) -> dict[str, str]:
@@ -152,22 +210,17 @@ def read_renames(path: Path) -> dict[str, str]:
     return document
 
 
-def _report(bad: BadLine, path: Path, on_bad_line: str) -> None:
-    """Each bad line on the terminal where it stops the run; only in the log where it does not."""
-    level = logging.ERROR if on_bad_line == "error" else logging.DEBUG
-    logger.log(level, "%s:%d: %s", path, bad.line, bad.reason)
+class _Rejects:
+    """Writes ``rejects.parquet``, in groups of rows, and says what is in it."""
 
-
-class _Table:
-    """A parquet file that is written in groups of rows, each gathered column by column."""
-
-    def __init__(self, path: Path, schema: pa.Schema) -> None:
-        self._schema = schema
-        self._writer = pq.ParquetWriter(path, schema, compression="zstd")
-        self._columns: tuple[list[Any], ...] = tuple([] for _ in schema)
+    def __init__(self, path: Path, on_bad_line: str) -> None:
+        self._writer = pq.ParquetWriter(path, REJECTS, compression="zstd")
+        # On the terminal where a bad line stops the run; only in the log where it does not.
+        self._level = logging.ERROR if on_bad_line == "error" else logging.DEBUG
+        self._waiting: list[dict[str, object]] = []
         self.rows = 0
 
-    def __enter__(self) -> _Table:
+    def __enter__(self) -> _Rejects:
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -175,19 +228,19 @@ class _Table:
             self._flush()
         self._writer.close()
 
-    def append(self, row: tuple[Any, ...]) -> None:
-        """Add a row, in the order of the schema."""
-        for column, value in zip(self._columns, row, strict=True):
-            column.append(value)
+    def note(self, metadata: dict[str, str]) -> None:
+        """Put something into the file's metadata."""
+        self._writer.add_key_value_metadata(metadata)
+
+    def append(self, file: _File, bad: BadLine) -> None:
+        """Add a bad line of a file."""
+        logger.log(self._level, "%s:%d: %s", file.path, bad.line, bad.reason)
+        row = {"file": file.name, "line": bad.line, "reason": bad.reason, "text": bad.text}
+        self._waiting.append(row)
         self.rows += 1
-        if self.rows % _ROWS_IN_MEMORY == 0:
+        if len(self._waiting) >= _REJECTS_IN_MEMORY:
             self._flush()
 
     def _flush(self) -> None:
-        arrays = [
-            pa.array(column, field.type)
-            for column, field in zip(self._columns, self._schema, strict=True)
-        ]
-        self._writer.write_table(pa.Table.from_arrays(arrays, schema=self._schema))
-        for column in self._columns:
-            column.clear()
+        self._writer.write_table(pa.Table.from_pylist(self._waiting, schema=REJECTS))
+        self._waiting.clear()

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from atenbench.arguments import INT64_MAX, ArgumentError, canonical
 from atenbench.errors import UserError
-from atenbench.trace import MODES, OPERATOR_NAME, BadLine, Call
+from atenbench.trace import MODES, OPERATOR_NAME, BadLine, Call, CallText
 
 _REQUIRED = ("op_name", "args", "count")
 _OPTIONAL = ("is_synthetic", "in_models")
@@ -117,13 +117,13 @@ def _calls(number: int, row: Mapping[str, Any], renames: Mapping[str, str]) -> l
     except ArgumentError as error:
         raise _Bad(str(error)) from None
     _check_flag(row, count)
-    call = (renames.get(op_name, op_name), args, meaning)
+    op_name = renames.get(op_name, op_name)
     models = _models(row, count)
     if not models:
-        return [PublishedCall(Call(number, *call, count), None, None)]
+        return [PublishedCall(Call(number, op_name, CallText(args, meaning, count)), None, None)]
     counts = [count - len(models) + 1] + [1] * (len(models) - 1)
     return [
-        PublishedCall(Call(number, *call, times), *model)
+        PublishedCall(Call(number, op_name, CallText(args, meaning, times)), *model)
         for model, times in zip(models, counts, strict=True)
     ]
 

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import io
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import NamedTuple, TypeVar
 
 from atenbench.arguments import INT64_MAX, ArgumentError, canonical
 from atenbench.errors import UserError
@@ -44,15 +45,21 @@ class TraceFile:
         return f"{self.folder}/{self.path.name}"
 
 
+class CallText(NamedTuple):
+    """What a good ``cnt:`` line says, whatever operator it stands under."""
+
+    args: str
+    canonical: str
+    times: int
+
+
 @dataclass(slots=True)
 class Call:
     """One good ``cnt:`` line."""
 
     line: int
     op_name: str
-    args: str
-    canonical: str
-    count: int
+    text: CallText
 
 
 @dataclass(slots=True)
@@ -124,6 +131,7 @@ _OPERATOR = re.compile(r"Operator: +(\S+)")
 OPERATOR_NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*){2}", re.ASCII)
 _CALL = re.compile(r"cnt: +([0-9]+), *(.*)")
 _LONGEST_LINE = 1_000_000
+_BLOCK = 2**20
 
 
 class LineReader:
@@ -136,45 +144,62 @@ class LineReader:
     def __init__(self, renames: Mapping[str, str], remembered: int = 50_000) -> None:
         self._renames = renames
         self._remembered = remembered
-        self._calls: dict[bytes, tuple[str, str, int]] = {}
+        self._operators: dict[bytes, str] = {}
+        self._calls: dict[bytes, CallText] = {}
         self._canonical: dict[str, str | ArgumentError] = {}
 
     def read(self, lines: Iterable[bytes]) -> Iterator[Call | BadLine]:
-        """Each line that says something, in order; nothing is left out in silence."""
-        last_line = 0
+        """Each line that says something, in order; nothing is left out in silence.
+
+        Equal lines share one :class:`CallText` as long as they are remembered.
+        """
+        section = _Section()
+        known_calls = self._calls
+        number = 0
+        is_silent = True
+        item: Call | BadLine | None
         try:
-            for item in self._items(lines):
-                last_line = item.line
+            for number, raw in enumerate(lines, start=1):
+                known = known_calls.get(raw)
+                if known is not None and section.operator is not None:
+                    item = Call(number, section.operator, known)
+                else:
+                    item = self._new(number, raw, section)
+                    if item is None:
+                        continue
+                is_silent = False
                 yield item
         except DamagedTrace:
-            yield BadLine(last_line + 1, "damaged or cut short gzip data from here on", "")
+            yield BadLine(number + 1, "damaged or cut short gzip data from here on", "")
         else:
-            if not last_line:
+            if is_silent:
                 yield BadLine(1, "no call in the whole file: is it empty?", "")
 
-    def _items(self, lines: Iterable[bytes]) -> Iterator[Call | BadLine]:
-        operator: str | None = None
-        why_none = "no Operator line above it"
-        for number, raw in enumerate(lines, start=1):
-            known = self._calls.get(raw)
-            if known is not None and operator is not None:
-                yield Call(number, operator, *known)
-                continue
-            is_call = raw.lstrip(b" \t").startswith(b"cnt:")
-            try:
-                if is_call and operator is None:
-                    raise _Bad(why_none)
-                text = _text(raw, first=number == 1)
-                if is_call and operator is not None:
-                    known = self._call(text)
-                    _remember(self._calls, raw, known, self._remembered)
-                    yield Call(number, operator, *known)
-                elif text:
-                    operator = self._operator(text)
-            except _Bad as bad:
-                yield BadLine(number, str(bad), _shown(raw))
-                if not is_call:  # what follows may belong to an operator that was meant here
-                    operator, why_none = None, f"the operator line {number} above it is bad"
+    def _new(self, number: int, raw: bytes, section: _Section) -> Call | BadLine | None:
+        """A line that is not known yet; None where it is no call, but good."""
+        operator = self._operators.get(raw)
+        if operator is not None:
+            section.operator = operator
+            return None
+        is_call = raw.lstrip(b" \t").startswith(b"cnt:")
+        try:
+            if is_call and section.operator is None:
+                raise _Bad(section.why_none)
+            text = _text(raw, first=number == 1)
+            if is_call and section.operator is not None:
+                known = self._call(text)
+                _remember(self._calls, raw, known, self._remembered)
+                return Call(number, section.operator, known)
+            if text:
+                section.operator = self._operator(text)
+                if number > 1:  # the first line may start with a byte-order mark, no other may
+                    _remember(self._operators, raw, section.operator, self._remembered)
+            return None
+        except _Bad as bad:
+            if not is_call:  # what follows may belong to an operator that was meant here
+                section.operator = None
+                section.why_none = f"the operator line {number} above it is bad"
+            return BadLine(number, str(bad), _shown(raw))
 
     def _operator(self, text: str) -> str:
         match = _OPERATOR.fullmatch(text)
@@ -184,16 +209,16 @@ class LineReader:
             raise _Bad("an operator's name must be namespace.operator.overload")
         return self._renames.get(match[1], match[1])
 
-    def _call(self, text: str) -> tuple[str, str, int]:
-        """The arguments as spelled, their canonical text, and the count."""
+    def _call(self, text: str) -> CallText:
         match = _CALL.fullmatch(text)
         if not match:
             raise _Bad("not 'cnt: N, ARGS' with a count in ASCII digits")
         digits, args = match[1], match[2].strip()
-        # Python refuses to convert thousands of digits, so their number is checked first.
-        if len(digits.lstrip("0")) > 19 or int(digits.lstrip("0") or 0) > INT64_MAX:
-            raise _Bad("the count does not fit 64 bits")
-        return args, self._parsed(args), int(digits.lstrip("0") or 0)
+        if len(digits) > 18:  # Python refuses to convert thousands of digits
+            digits = digits.lstrip("0") or "0"
+            if len(digits) > 19 or int(digits) > INT64_MAX:
+                raise _Bad("the count does not fit 64 bits")
+        return CallText(args, self._parsed(args), int(digits))
 
     def _parsed(self, args: str) -> str:
         known = self._canonical.get(args)
@@ -206,6 +231,14 @@ class LineReader:
         if isinstance(known, ArgumentError):
             raise _Bad(str(known))
         return known
+
+
+@dataclass(slots=True)
+class _Section:
+    """The operator that the lines at hand stand under, or why there is none."""
+
+    operator: str | None = None
+    why_none: str = "no Operator line above it"
 
 
 Key = TypeVar("Key")
@@ -255,17 +288,33 @@ def lines_of(trace: TraceFile) -> Iterator[bytes]:
         DamagedTrace: compressed data is damaged or cut short.
         UserError: the file cannot be read.
     """
+    rest = b""
     try:
         with _opened(trace.path) as stream:
-            while line := stream.readline(_LONGEST_LINE + 2):
-                yield line
-                while len(line) > _LONGEST_LINE and not line.endswith(b"\n"):
-                    line = stream.readline(_LONGEST_LINE + 2)
+            block = b"start"
+            while block:
+                block = stream.read1(_BLOCK)
+                lines = io.BytesIO(rest + block).readlines()
+                is_cut = block and lines and not lines[-1].endswith(b"\n")
+                rest = lines.pop() if is_cut else b""
+                yield from lines
+                if len(rest) > _LONGEST_LINE:
+                    yield rest
+                    rest = _behind_the_line(stream)
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise DamagedTrace from None
     except OSError as error:
         raise UserError(f"{trace.path}: {error.strerror or error}") from None
 
 
-def _opened(path: Path) -> IO[bytes] | gzip.GzipFile:
+def _behind_the_line(stream: io.BufferedReader | gzip.GzipFile) -> bytes:
+    """Pass over the rest of a line; what was read of the next ones."""
+    while block := stream.read1(_BLOCK):
+        _, end, behind = block.partition(b"\n")
+        if end:
+            return behind
+    return b""
+
+
+def _opened(path: Path) -> io.BufferedReader | gzip.GzipFile:
     return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
