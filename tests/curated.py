@@ -9,11 +9,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from atenbench.aggregate import CASES
+from atenbench.call_table import CALLS
 from atenbench.export import export
 from atenbench.inspect_cases import INSPECTED
 from atenbench.measurement import MEASUREMENT
 from atenbench.record import schema
 from atenbench.tag import tag
+from atenbench.worth import write_worth
 
 CLONE = Path(__file__).parents[1]
 SQL = CLONE / "workflow" / "sql"
@@ -90,6 +92,25 @@ class Curated:
             pq.write_table(table, paths[-1])
         return paths
 
+    def worth(self) -> str:
+        """The path of what each problem is worth; its first model makes all of its calls."""
+        calls = [self._call(case) for case in self.cases]
+        pq.write_table(pa.Table.from_pylist(calls, schema=CALLS), self.folder / "calls.parquet")
+        output = str(self.folder / "worth.parquet")
+        write_worth(
+            [str(self.folder / "calls.parquet")],
+            self.tables()["cases"],
+            self.measurements(),
+            str(SQL / "worth.sql"),
+            output,
+        )
+        return output
+
+    def _call(self, case: dict[str, Any]) -> dict[str, Any]:
+        suite, model = case["in_models"][0].split("/") if case["in_models"] else ("made", "up")
+        place = {"suite": suite, "model": model, "file": f"{suite}/{model}.txt", "line": 1}
+        return {name: case[name] for name in ("op_name", "args", "count")} | place
+
     def tag(self, policy: Path = POLICY, threshold: float = 1.3) -> dict[str, dict[str, Any]]:
         """The tags by uuid."""
         tag(
@@ -109,7 +130,11 @@ class Curated:
         self.tag()
         results = self.folder / "results"
         export(
-            {**self.tables(), "tags": str(self.folder / "tags.parquet")},
+            {
+                **self.tables(),
+                "tags": str(self.folder / "tags.parquet"),
+                "worth": self.worth(),
+            },
             self.measurements(),
             {"problems": str(SQL / "problems.sql"), "details": str(SQL / "problem_details.sql")},
             {"exclusions": str(POLICY)},

@@ -12,6 +12,7 @@ import pytest
 from atenbench import query
 from atenbench.problem import DETAILS, PROBLEM
 from atenbench.record import schema
+from atenbench.worth import WORTH
 from curated import MEASUREMENTS, SYNTHETIC, Curated, by_uuid
 
 TYPES = [
@@ -155,7 +156,8 @@ def test_the_details_hold_everything_else(curated: Curated) -> None:
     assert list(details) == sorted(published)
     columns = [field.name for field in DETAILS]
     own = [name for name in MEASUREMENTS.names if name not in ("uuid", "status", "reason")]
-    assert list(details[measured]) == columns + own
+    worth = [field.name for field in WORTH]
+    assert list(details[measured]) == columns + own + worth
     assert details[measured]["status"] == "timeout"
     assert details[measured]["reason"] == "over 3 s"
     assert details[measured]["measured_at"] == when
@@ -181,7 +183,7 @@ def test_both_files_say_how_they_were_made(curated: Curated) -> None:
     assert said["version of torch"].startswith("2.")
     digests = {name: value for name, value in said.items() if name.startswith("sha256 of ")}
     assert {name.removeprefix("sha256 of ") for name in digests} == {
-        *("cases", "inspected", "tags", "measurements", "exclusions")
+        *("cases", "inspected", "tags", "worth", "measurements", "exclusions")
     }
     curated.inspected[0]["is_view"] = True
     curated.export()

@@ -22,6 +22,7 @@ from atenbench.problem import (
     polars_schema,
 )
 from atenbench.record import field_table
+from atenbench.worth import WORTH
 from curated import CLONE, SYNTHETIC, Curated
 
 MEASURED = [field for field in MEASUREMENT if field.name not in {own.name for own in DETAILS}]
@@ -153,7 +154,7 @@ def test_datasets_reads_both(build, tmp_path: Path, monkeypatch) -> None:
 
 @pytest.mark.parametrize(
     ("mark", "fields"),
-    [("problems", PROBLEM), ("mapping", MAPPING), ("details", (*DETAILS, *MEASURED))],
+    [("problems", PROBLEM), ("mapping", MAPPING), ("details", (*DETAILS, *MEASURED, *WORTH))],
 )
 def test_the_page_of_fields_is_in_step(mark: str, fields: tuple) -> None:
     page = FIELDS_PAGE.read_text(encoding="utf-8")

@@ -26,9 +26,9 @@ def export(
 ) -> None:
     """Write the files that ``out`` names: ``problems``, their ``json`` and the ``details``.
 
-    ``tables`` holds ``cases``, ``inspected`` and ``tags``, ``sql`` the file for ``problems`` and
-    for ``details``. The metadata of both parquet files says what ``about`` says of the run, the
-    device, the versions, and the digests of the tables and of further ``files``.
+    ``tables`` holds ``cases``, ``inspected``, ``tags`` and ``worth``, ``sql`` the file for
+    ``problems`` and for ``details``. The metadata of both parquet files says what ``about`` says of
+    the run, the device, the versions, and the digests of the tables and of further ``files``.
     """
     relations = {**tables, "measurements": measurements}
     cases = pq.read_metadata(tables["cases"]).num_rows

@@ -102,7 +102,10 @@ DETAILS = (
     ),
     Field("flops", pa.int64(), "by torch's formula for the operator, if any", nullable=True),
 )
-"""The columns of ``problem_details`` up to those of the measurement, which follow as measured."""
+"""The columns of ``problem_details`` up to those of the measurement, which follow as measured.
+
+What each problem is worth comes last (:data:`atenbench.worth.WORTH`).
+"""
 
 
 # What readers of the JSON files must be told, since a column of empty lists or nulls tells nothing.

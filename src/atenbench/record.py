@@ -56,4 +56,8 @@ def field_table(fields: Iterable[Field]) -> str:
 
 
 def _type_name(kind: pa.DataType) -> str:
-    return f"list&lt;{kind.value_type}&gt;" if pa.types.is_list(kind) else str(kind)
+    if pa.types.is_list(kind):
+        return f"list&lt;{_type_name(kind.value_type)}&gt;"
+    if pa.types.is_struct(kind):
+        return f"struct&lt;{', '.join(f'{part.name} {_type_name(part.type)}' for part in kind)}&gt;"
+    return str(kind)

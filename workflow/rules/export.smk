@@ -3,6 +3,7 @@ rule export:
         cases="results/cases.parquet",
         inspected="results/inspected.parquet",
         tags="results/tags.parquet",
+        worth="results/worth.parquet",
         measurements=measurement_tables(),
         exclusions=resolve(config["exclusions"]),
         problems_sql=repository("workflow/sql/problems.sql"),

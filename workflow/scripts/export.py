@@ -5,7 +5,7 @@ from atenbench.logs import stage
 
 with stage(snakemake.log[0]):
     export(
-        {name: snakemake.input[name] for name in ("cases", "inspected", "tags")},
+        {name: snakemake.input[name] for name in ("cases", "inspected", "tags", "worth")},
         snakemake.input.measurements,
         {"problems": snakemake.input.problems_sql, "details": snakemake.input.details_sql},
         {"exclusions": snakemake.input.exclusions},

@@ -1,4 +1,5 @@
--- Everything that was observed of every case: inspected and measured columns pass as they are.
+-- Everything that is known of every case: inspected and measured columns pass as they are, then
+-- what it is worth.
 WITH measured AS (
     SELECT uuid AS measured_uuid, reason AS measured_reason, * EXCLUDE (uuid, status, reason)
     FROM measurements
@@ -18,9 +19,11 @@ SELECT
     END AS reason,
     tags.runs,
     seen.* EXCLUDE (inspected_uuid),
-    measured.* EXCLUDE (measured_uuid, measured_reason)
+    measured.* EXCLUDE (measured_uuid, measured_reason),
+    worth.* EXCLUDE (uuid)
 FROM cases
 LEFT JOIN tags USING (uuid)
 LEFT JOIN seen ON cases.uuid = seen.inspected_uuid
 LEFT JOIN measured ON cases.uuid = measured.measured_uuid
+LEFT JOIN worth ON cases.uuid = worth.uuid
 ORDER BY cases.uuid
