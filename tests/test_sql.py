@@ -13,8 +13,9 @@ FILES = sorted(SQL.glob("*.sql"))
 
 def parsed(file: Path) -> dict:
     """The syntax tree of the file's statements."""
-    text = duckdb.execute("SELECT json_serialize_sql($1)", [file.read_text()]).fetchone()[0]
-    return json.loads(text)
+    with duckdb.connect() as connection:
+        query = connection.execute("SELECT json_serialize_sql($1)", [file.read_text()])
+        return json.loads(query.fetchall()[0][0])
 
 
 def of_kind(node: object, key: str) -> list:
