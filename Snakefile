@@ -25,6 +25,7 @@ configfile: CONFIGURATION
 include: "workflow/rules/common.smk"
 include: "workflow/rules/fetch.smk"
 include: "workflow/rules/ingest.smk"
+include: "workflow/rules/synthetic.smk"
 include: "workflow/rules/aggregate.smk"
 include: "workflow/rules/inspect.smk"
 include: "workflow/rules/shard.smk"

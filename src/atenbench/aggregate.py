@@ -1,4 +1,4 @@
-"""``calls.parquet`` → ``cases.parquet`` and which model calls what; the rules are in the SQL."""
+"""Tables of calls → ``cases.parquet`` and which model calls what; the rules are in the SQL."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ MAPPING = (
 """The columns of ``operator_input_models_mapping``."""
 
 
-def aggregate(calls: str, sql: Mapping[str, str], out: Mapping[str, str], threads: int) -> None:
+def aggregate(
+    calls: query.Source, sql: Mapping[str, str], out: Mapping[str, str], threads: int
+) -> None:
     """Write the tables that ``out`` names, ``cases`` and ``mapping``, and ``mapping_json``.
 
     ``sql`` holds the files of the same names.

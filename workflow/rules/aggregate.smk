@@ -1,6 +1,6 @@
 rule aggregate:
     input:
-        calls="results/calls.parquet",
+        calls=calls_tables(),
         cases_sql=repository("workflow/sql/cases.sql"),
         mapping_sql=repository("workflow/sql/mapping.sql"),
         code=library("atenbench.aggregate"),

@@ -99,3 +99,9 @@ SHARDS = [f"{shard}-of-{config['shards']}" for shard in range(1, config["shards"
 def measurement_tables() -> list[str]:
     """What measuring gives, one table for each shard."""
     return [f"results/measurements/{shard}.parquet" for shard in SHARDS]
+
+
+def calls_tables() -> list[str]:
+    """What models call, and what was made up if that is wanted."""
+    made_up = ["results/synthetic_calls.parquet"] if config["synthetic"] else []
+    return ["results/calls.parquet"] + made_up
