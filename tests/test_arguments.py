@@ -281,9 +281,17 @@ plain_items = (
 plain_values = plain_items | st.lists(plain_items).map(lambda items: f"[{', '.join(items)}]")
 
 
-@given(st.lists(plain_values, min_size=1), st.sampled_from([",", ""]))
-def test_the_quick_way_agrees_with_the_thorough_one(args: list[str], comma: str) -> None:
-    text = f"(({', '.join(args)}{comma}), {{}})"
+plain_keywords = st.lists(
+    st.builds("{}: {}".format, st.sampled_from(["'dim'", "'a_b'", "'_b'", '"dim"']), plain_values),
+    max_size=2,
+)
+
+
+@given(st.lists(plain_values, min_size=1), st.sampled_from([",", ""]), plain_keywords)
+def test_the_quick_way_agrees_with_the_thorough_one(
+    args: list[str], comma: str, keywords: list[str]
+) -> None:
+    text = f"(({', '.join(args)}{comma}), {{{', '.join(keywords)}}})"
     try:
         expected = render(parse(text))
     except ArgumentError:

@@ -267,13 +267,15 @@ _FRACTION = r"-?[0-9]++\.[0-9]++(?:e[+-][0-9]++)?+|-?[0-9]e-[0-9]++"
 
 
 def _plain_forms() -> re.Pattern[str]:
-    """Calls without keywords, of tensors, numbers, booleans, dtypes and lists of these."""
+    """Calls of tensors, numbers, booleans, dtypes and lists of these, with one keyword at most."""
     dtype = f"(?:{'|'.join(sorted(DTYPES, key=len, reverse=True))})"
     stride = rf"(?:, stride=\({_SIZE}(?:,|(?:, {_SIZE})++)\))?+"
     tensor = rf"T\(\[{_SIZES}\], {dtype}{stride}\)"
-    item = rf"(?:{tensor}|{_FRACTION}|0|-?[1-9][0-9]{{0,17}}|True|False|None|{dtype})"
+    number = rf"{_FRACTION}|{INT64_MAX}|0|-?[1-9][0-9]{{0,17}}"
+    item = rf"(?:{tensor}|{number}|True|False|None|{dtype})"
     value = rf"(?:{item}|\[(?:{item}(?:, {item})*+)?+\])"
-    return re.compile(rf"\(\({value}(?:,|(?:, {value})++)\), \{{\}}\)")
+    keyword = rf"(?:'[a-z][a-z_]*+': {value})?+"
+    return re.compile(rf"\(\({value}(?:,|(?:, {value})++)\), \{{{keyword}\}}\)")
 
 
 _PLAIN = _plain_forms()

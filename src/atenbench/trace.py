@@ -137,8 +137,8 @@ _BLOCK = 2**20
 class LineReader:
     """Reads the lines of traces into calls and bad lines.
 
-    ``renames`` maps an operator name of another torch version to today's. Lines and arguments that
-    were seen before are not read again: models of one family share most of their calls.
+    ``renames`` maps an operator name of another torch version to today's. Lines that were seen
+    before are not read again: models of one family share most of their calls.
     """
 
     def __init__(self, renames: Mapping[str, str], remembered: int = 50_000) -> None:
@@ -146,7 +146,6 @@ class LineReader:
         self._remembered = remembered
         self._operators: dict[bytes, str] = {}
         self._calls: dict[bytes, CallText] = {}
-        self._canonical: dict[str, str | ArgumentError] = {}
 
     def read(self, lines: Iterable[bytes]) -> Iterator[Call | BadLine]:
         """Each line that says something, in order; nothing is left out in silence.
@@ -218,19 +217,10 @@ class LineReader:
             digits = digits.lstrip("0") or "0"
             if len(digits) > 19 or int(digits) > INT64_MAX:
                 raise _Bad("the count does not fit 64 bits")
-        return CallText(args, self._parsed(args), int(digits))
-
-    def _parsed(self, args: str) -> str:
-        known = self._canonical.get(args)
-        if known is None:
-            try:
-                known = canonical(args)
-            except ArgumentError as error:
-                known = error
-            _remember(self._canonical, args, known, self._remembered)
-        if isinstance(known, ArgumentError):
-            raise _Bad(str(known))
-        return known
+        try:
+            return CallText(args, canonical(args), int(digits))
+        except ArgumentError as error:
+            raise _Bad(str(error)) from None
 
 
 @dataclass(slots=True)
