@@ -12,7 +12,7 @@ rule aggregate:
         "logs/aggregate.log",
     conda:
         "../../environment.yml"
-    threads: workflow.cores
+    threads: all_cores
     message:
         "Merging the calls into problems"
     script:

@@ -5,7 +5,7 @@ import modulefinder
 import sys
 from collections.abc import Iterator
 
-CLONE = Path(workflow.basedir)
+CLONE = Path(workflow.basedir).resolve()
 # Snakemake hands sys.path on to the scripts, so that they import the library from the clone.
 sys.path.insert(0, str(CLONE / "src"))
 
@@ -15,14 +15,35 @@ from atenbench.sources import Sources, files_digest, local_name, told_apart
 from atenbench.trace import TraceFile, digest, find_traces
 
 
-def repository(path: str) -> str:
-    """A file of the clone, wherever the outputs go."""
-    return str(CLONE / path)
+def repository(path: str | Path) -> str:
+    """A file of the clone, wherever the outputs go.
+
+    Relative where they go into the clone: to move the clone is then no reason to run again.
+    """
+    found = CLONE / path
+    return str(found.relative_to(CLONE) if Path.cwd() == CLONE else found)
 
 
 def resolve(path: str) -> str:
     """A path from the configuration: in the working directory if it is there, else the clone's."""
-    return path if Path(path).exists() else repository(path)
+    if Path(path).exists():
+        return path
+    if not (CLONE / path).exists():
+        sys.exit(
+            f"configuration: {path}: not found, neither in {Path.cwd()} nor in {CLONE}"
+        )
+    return repository(path)
+
+
+# Functions, since Snakemake knows the number of cores only when jobs are to run: `--unlock`,
+# `--report` and the like need no `--cores`.
+def all_cores(wildcards) -> int:
+    return workflow.cores
+
+
+def cores_per_gpu(wildcards) -> int:
+    """Timing suffers from any work beside it; only jobs on different GPUs may run side by side."""
+    return max(workflow.cores // config["gpus"], 1)
 
 
 @functools.cache
@@ -39,7 +60,7 @@ def library(module: str) -> list[str]:
     data = [
         path.with_suffix(".yaml") for path in code if path.with_suffix(".yaml").exists()
     ]
-    return sorted(map(str, code + data))
+    return sorted(map(repository, code + data))
 
 
 @contextlib.contextmanager

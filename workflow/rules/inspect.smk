@@ -8,7 +8,7 @@ rule inspect:
         "logs/inspect.log",
     conda:
         "../../environment.yml"
-    threads: workflow.cores
+    threads: all_cores
     message:
         "Inspecting the problems without a device"
     script:

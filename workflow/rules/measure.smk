@@ -12,8 +12,7 @@ rule measure:
         "results/benchmarks/measure-{shard}.tsv"
     conda:
         "../../environment.yml"
-    # Timing suffers from any work beside it; only jobs on different GPUs may run side by side.
-    threads: max(workflow.cores // config["gpus"], 1)
+    threads: cores_per_gpu
     resources:
         gpu=1,
     params:

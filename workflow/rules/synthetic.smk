@@ -10,7 +10,7 @@ rule synthetic:
         "logs/synthetic.log",
     conda:
         "../../environment.yml"
-    threads: workflow.cores
+    threads: all_cores
     params:
         largest=config["synthetic"],
         limit_gib=config["synthetic_memory_gib"],
