@@ -35,6 +35,7 @@ include: "workflow/rules/worth.smk"
 include: "workflow/rules/export.smk"
 include: "workflow/rules/policy_differences.smk"
 include: "workflow/rules/retrace.smk"
+include: "workflow/rules/changes.smk"
 
 
 rule all:

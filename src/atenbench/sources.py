@@ -16,6 +16,7 @@ from atenbench.errors import UserError
 
 REMOTE = ("hf://", "https://", "http://")
 PUBLISHED = (".parquet", ".json")
+PROBLEMS, DETAILS = "backend_bench_problems.parquet", "problem_details.parquet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,23 @@ def told_apart(names: Iterable[str]) -> Sources:
         else:
             sources.folders.append(name)
     return sources
+
+
+def release_files(release: Path) -> list[Path]:
+    """The problems of a local release, and behind them the details of its measurements if known.
+
+    A release is a folder such as ``results/dataset``, or a file of problems.
+
+    Raises:
+        UserError: it is not there, or the folder holds no problems.
+    """
+    problems = release / PROBLEMS if release.is_dir() else release
+    if not release.exists():
+        raise UserError(f"{release}: no such file or folder")
+    if not problems.exists():
+        raise UserError(f"{release}: no {PROBLEMS} in it")
+    details = problems.with_name(DETAILS)
+    return [problems, details] if details.exists() else [problems]
 
 
 def file_name(url: str) -> str:

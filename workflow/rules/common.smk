@@ -98,7 +98,8 @@ def published_files() -> list[str]:
 
 def remote_url(name: str) -> str:
     """What the rule fetch puts into the downloads under this name."""
-    return {local_name(url): url for url in sources().remote}[name]
+    named = sources().remote + [config["previous_release"] or ""]
+    return {local_name(url): url for url in named}[name]
 
 
 @functools.cache
