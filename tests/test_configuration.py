@@ -66,7 +66,12 @@ def test_missing_keys_of_nested_documents_are_named() -> None:
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(b"a: [1,\nb: 2", "f.yaml:2"), (b"\xff", "UTF-8"), (b"a: \x00", "not YAML")],
+    [
+        (b"a: [1,\nb: 2", "f.yaml:2"),
+        (b"a: 1\nb: 2\na: 3\n", "f.yaml:3: .*'a' is given twice"),
+        (b"\xff", "UTF-8"),
+        (b"a: \x00", "not YAML"),
+    ],
 )
 def test_unreadable_yaml_names_file_and_line(tmp_path: Path, content: bytes, message: str) -> None:
     (tmp_path / "f.yaml").write_bytes(content)

@@ -25,7 +25,7 @@ def read_yaml(path: Path) -> Any:
         UserError: it cannot be read, or is not YAML; with file, line and reason.
     """
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
+        return yaml.load(path.read_text(encoding="utf-8"), _EachKeyOnce)
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError:
@@ -36,6 +36,20 @@ def read_yaml(path: Path) -> Any:
         raise UserError(f"{path}{line}: not YAML: {error.problem}") from None
     except yaml.YAMLError as error:
         raise UserError(f"{path}: not YAML: {error}") from None
+
+
+class _EachKeyOnce(yaml.SafeLoader):
+    """PyYAML's safe loader, but a key given twice is an error, where it takes the last one."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[Any] = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if key in seen:
+                problem = f"key {key!r} is given twice"
+                raise yaml.constructor.ConstructorError(None, None, problem, key_node.start_mark)
+            seen.add(key)
+        return super().construct_mapping(node, deep)
 
 
 def checked(document: Any, schema: Schema, name: str) -> dict[str, Any]:

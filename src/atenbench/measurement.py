@@ -48,7 +48,7 @@ MEASUREMENT = (
         "(`torch.empty(0, device='cuda')` does the same there), on a CPU called through the same "
         "path as every operator, since the literal call takes a third of that",
     ),
-    _nullable("measured_at", pa.timestamp("s", tz="UTC"), "when the last visit or attempt ended"),
+    _nullable("measured_at", pa.timestamp("ms", tz="UTC"), "when the last visit or attempt ended"),
     _nullable("launch_ms", _FLOAT, "the baseline's time: `runtime_ms` by the ratio"),
     _nullable("ratio_low", _FLOAT, "lower end of the ratio's interval (order statistics, 94 %)"),
     _nullable("ratio_high", _FLOAT, "its upper end"),
