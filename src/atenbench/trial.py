@@ -38,6 +38,9 @@ _ONE_TIME_SETUP = 3.0
 
 _VISITS_PER_COLLECTION = 200
 
+_PROFILER_MEMORY = 512 * 2**20
+"""Address space that a worker keeps for finding out what another allocation failed for."""
+
 
 @dataclass(frozen=True, slots=True)
 class Task:
@@ -73,11 +76,13 @@ class Trial:
         memory_cap: bytes that the tensors of one problem may take; None for a quarter of the
             device's memory.
         seed: of the values in the arenas.
+        arena_bytes: of an arena of plain values; several times the last-level cache.
     """
 
     device_name: str
     memory_cap: int | None = None
     seed: int = 0
+    arena_bytes: int = 256 * 2**20
     _device: MeasuringDevice | None = field(default=None, init=False)
     _arenas: Arenas | None = field(default=None, init=False)
     _cap: int = field(default=0, init=False)
@@ -90,14 +95,16 @@ class Trial:
             importlib.import_module("torch.profiler")  # maps what it needs before the limit
             # Inputs and outputs, arenas kept for other problems, and as much again of workspaces.
             limit = psutil.Process().memory_info().vms + 3 * self._cap
-            resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+            resource.setrlimit(resource.RLIMIT_AS, (limit, limit + _PROFILER_MEMORY))
         gc.disable()  # a collection takes 15 to 150 ms and may come at any time
 
     def open(self) -> None:
         """Make the device ready, without what only a process of its own should do to itself."""
         self._device = open_device(self.device_name)
         self._cap = self.memory_cap or self._device.memory_bytes() // 4
-        self._arenas = Arenas(self._device.allocate, limit=self._cap, seed=self.seed)
+        self._arenas = Arenas(
+            self._device.allocate, capacity=self.arena_bytes, limit=self._cap, seed=self.seed
+        )
         self._rule = StopRule() if self.device_name == "cpu" else CUDA_RULE
 
     def __call__(self, task: Task | Survey) -> Report | Last:
@@ -186,8 +193,7 @@ class Trial:
         if self._device.is_broken_by(error):
             return Last({"status": "error", "reason": "the device failed"} | failure)
         if is_out_of_memory(error):
-            self._release_memory()
-            return {"status": "oom", "reason": "out of memory"} | failure
+            return self._out_of_memory(failure)
         if isinstance(error, NoValidInput):
             return {"status": "error", "reason": "no valid input"} | failure
         if isinstance(error, NotImplementedError):
@@ -195,9 +201,16 @@ class Trial:
         if self._lacks_kernel(op, arguments, task):
             return {"status": "unsupported", "reason": "no kernel for its dtype"} | failure
         if self.device_name == "cpu" and self._runs_out_of_memory(op, arguments):
-            self._release_memory()
-            return {"status": "oom", "reason": "out of memory"} | failure
+            return self._out_of_memory(failure)
         return {"status": "error", "reason": "raised an exception"} | failure
+
+    def _out_of_memory(self, failure: Report) -> Report | Last:
+        """A CPU process that has filled its address space cannot give it all back: use another."""
+        report = {"status": "oom", "reason": "out of memory"} | failure
+        if self.device_name == "cpu":
+            return Last(report)
+        self._release_memory()
+        return report
 
     def _lacks_kernel(self, op: OpOverload, arguments: Arguments, task: Task) -> bool:
         """Whether a call that failed did so for want of a kernel for its low-precision floats.
@@ -208,7 +221,9 @@ class Trial:
         wide = widened(arguments)
         if wide == arguments:
             return False
-        return self._runs(op, wide, task) or not runs_on_meta(op, wide)
+        if self._runs(op, wide, task):
+            return True
+        return runs_on_meta(op, arguments) and not runs_on_meta(op, wide)
 
     def _runs(self, op: OpOverload, arguments: Arguments, task: Task) -> bool:
         assert self._device is not None and self._arenas is not None
@@ -229,6 +244,9 @@ class Trial:
         assert self._device is not None and self._arenas is not None
         from torch.profiler import ProfilerActivity, profile
 
+        self._release_memory()
+        limit, most = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
         call = Calls(op, arguments, self._arenas, self._device.device).take()
         # That it raises is known; why is what the profile tells.
         with (
@@ -236,6 +254,7 @@ class Trial:
             contextlib.suppress(Exception),
         ):
             self._device.call(op, call)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, most))
         events = profiler.profiler.kineto_results.events()
         return any(event.name() == "[OutOfMemory]" for event in events)
 
