@@ -1,7 +1,6 @@
 # What the files beside this one share: the checked configuration, paths of the clone, the traces.
 import contextlib
 import functools
-import modulefinder
 import sys
 from collections.abc import Iterator
 
@@ -11,6 +10,7 @@ sys.path.insert(0, str(CLONE / "src"))
 
 from atenbench.configuration import checked, read_yaml
 from atenbench.errors import UserError
+from atenbench.imports import Package
 from atenbench.sources import Sources, files_digest, local_name, told_apart
 from atenbench.trace import TraceFile, digest, find_traces
 
@@ -46,6 +46,9 @@ def cores_per_gpu(wildcards) -> int:
     return max(workflow.cores // config["gpus"], 1)
 
 
+PACKAGE = Package(CLONE / "src/atenbench")
+
+
 @functools.cache
 def library(module: str) -> list[str]:
     """The sources of a module of the library and of all that it imports from the library.
@@ -53,10 +56,7 @@ def library(module: str) -> list[str]:
     Rules take them as inputs, so that an edited module reruns what depends on it and nothing else.
     A YAML file beside a module, and of its name, is a part of it.
     """
-    source = CLONE / "src"
-    finder = modulefinder.ModuleFinder(path=[str(source)])
-    finder.run_script(str(source.joinpath(*module.split(".")).with_suffix(".py")))
-    code = [Path(found.__file__) for found in finder.modules.values() if found.__file__]
+    code = PACKAGE.sources(module)
     data = [
         path.with_suffix(".yaml") for path in code if path.with_suffix(".yaml").exists()
     ]
