@@ -11,6 +11,7 @@ import pytest
 from atenbench.earlier import Keeping
 from atenbench.errors import UserError
 from atenbench.ingest import ingest
+from atenbench.kept import key_of
 from atenbench.trace import find_traces
 
 LINES = [f"cnt: {number + 1}, ((T([{number + 2},3],f16),), {{}})\n" for number in range(40)]
@@ -35,7 +36,7 @@ class Project:
 
     def ingest(self, kept: str = "kept", **settings: str) -> int:
         """How many files were parsed."""
-        keeping = Keeping.by(self.folder / kept, [__file__], settings)
+        keeping = Keeping(self.folder / kept, key_of([__file__], settings))
         self._caplog.clear()
         with self._caplog.at_level(logging.INFO, "atenbench"):
             traces = find_traces([self.folder / "traces"])

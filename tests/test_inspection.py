@@ -1,5 +1,7 @@
 """What is known of a problem without a device."""
 
+import logging
+import re
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from atenbench.inspect_cases import INSPECTED, inspect_table
+from atenbench.inspect_cases import INSPECTED, Kept, inspect_table
 from atenbench.inspection import inspect_case
 
 X = "T([4, 4], f16)"
@@ -150,11 +152,13 @@ def test_degenerate_inputs_and_dtypes() -> None:
     assert not inspect_case("aten.relu.default", "((T([1], f16),), {})")["degenerate_inputs"]
 
 
-def inspected(tmp_path: Path, cases: list[tuple[str, str]]) -> list[dict[str, Any]]:
+def inspected(
+    tmp_path: Path, cases: list[tuple[str, str]], kept: Kept | None = None
+) -> list[dict[str, Any]]:
     rows = [{"uuid": f"{n:04d}", "op_name": op, "args": a} for n, (op, a) in enumerate(cases)]
     schema = pa.schema([(name, pa.string()) for name in ("uuid", "op_name", "args")])
     pq.write_table(pa.Table.from_pylist(rows, schema=schema), tmp_path / "cases.parquet")
-    inspect_table(tmp_path / "cases.parquet", tmp_path / "inspected.parquet", workers=2)
+    inspect_table(tmp_path / "cases.parquet", tmp_path / "inspected.parquet", 2, kept)
     table = pq.read_table(tmp_path / "inspected.parquet")
     assert table.schema.equals(INSPECTED)
     rows = table.to_pylist()
@@ -179,3 +183,36 @@ def test_an_operator_that_eats_memory_costs_only_itself(tmp_path: Path) -> None:
 
 def test_no_cases_are_no_rows(tmp_path: Path) -> None:
     assert inspected(tmp_path, []) == []
+
+
+def test_only_what_is_new_is_inspected(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    cases = [(f"aten.{name}.default", f"(({X},), {{}})") for name in ("relu", "abs", "neg")]
+
+    def now(cases: list[tuple[str, str]], key: str) -> int:
+        caplog.clear()
+        with caplog.at_level(logging.INFO, "atenbench"):
+            inspected(tmp_path, cases, Kept(tmp_path / "kept.parquet", key))
+        (said,) = re.findall(r"(\d+) of them inspected now", caplog.text)
+        return int(said)
+
+    assert now(cases[:2], "a") == 2
+    assert now(cases, "a") == 1
+    after = (tmp_path / "inspected.parquet").read_bytes()
+    assert now(cases, "a") == 0
+    assert (tmp_path / "inspected.parquet").read_bytes() == after
+    assert now(cases, "b") == 3  # other code
+    assert pq.read_table(tmp_path / "inspected.parquet").num_rows == 3
+
+
+def test_what_ended_its_worker_is_tried_again(tmp_path: Path) -> None:
+    cases = [("aten.unbind.int", "((T([1000000000], f16),), {})")]
+    kept = Kept(tmp_path / "kept.parquet", "a")
+    first = inspected(tmp_path, cases, kept)
+    assert first[0]["meta_reason"] == "out of memory"
+    path = tmp_path / "kept.parquet"
+    table = pq.read_table(path)
+    told = pa.array(["never seen again"])
+    index = table.column_names.index("meta_error")
+    path.unlink()
+    pq.write_table(table.set_column(index, table.field(index), told), path)
+    assert inspected(tmp_path, cases, kept) == first

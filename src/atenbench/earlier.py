@@ -1,18 +1,13 @@
 """What an earlier ingest has read, kept so that a file that has not changed is not parsed again.
 
-Kept are the tables themselves, by hard links that cost nothing, and which of their rows are of
-which file, with the SHA-256 of its content. A rule's outputs are deleted before it runs, so this
-lies in a folder of its own. It can be deleted at any time, and is not used unless all of it is of
-one run and of the same code and settings.
+Kept are the two tables, and which of their rows are of which file, with the SHA-256 of its content.
+They are not used unless they are whole, of one run, and of the same code and settings.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-import shutil
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,10 +18,10 @@ import pyarrow.parquet as pq
 
 from atenbench.atomic import replacing
 from atenbench.call_table import CallSlices
-from atenbench.errors import UserError
+from atenbench.kept import KEY, keep, kept_table
 
-_RUN, _READER = "atenbench.run", "atenbench.reader"
-"""Keys of file metadata: which run wrote this, and which code with which settings."""
+_RUN = "atenbench.run"
+"""The key of the file metadata that says which run wrote this."""
 
 
 class FileRows(NamedTuple):
@@ -53,39 +48,30 @@ class Keeping:
     """Where it is kept, and what else a row depends on than its file (code and settings)."""
 
     folder: Path
-    reader: str
-
-    @classmethod
-    def by(cls, folder: Path, sources: Sequence[str], *settings: object) -> Keeping:
-        """For rows that depend on these source files and settings (which JSON can tell)."""
-        digests = [file_digest(Path(source)) for source in sources]
-        content = json.dumps([digests, *settings, sys.version]).encode()
-        return cls(folder, hashlib.sha256(content).hexdigest())
+    key: str
 
     def run(self, files: Sequence[FileRows]) -> dict[str, str]:
         """The metadata that marks the tables of one run."""
-        content = json.dumps([self.reader, *files]).encode()
+        content = json.dumps([self.key, *files]).encode()
         return {_RUN: hashlib.sha256(content).hexdigest()}
 
     def keep(self, tables: dict[str, Path], files: Sequence[FileRows]) -> None:
         """Keep written ``calls`` and ``rejects``, marked with :meth:`run`."""
         for name, path in tables.items():
-            with replacing(self.folder / f"{name}.parquet") as part:
-                _link(path, part)
+            keep(path, self._path(name))
         columns = [list(column) for column in zip(*files, strict=True)] or [[]] * len(_FILES)
-        schema = _FILES.with_metadata(self.run(files) | {_READER: self.reader})
-        with replacing(self.folder / "files.parquet") as part:
+        schema = _FILES.with_metadata(self.run(files) | {KEY: self.key})
+        with replacing(self._path("files")) as part:
             pq.write_table(pa.table(columns, schema=schema), part, compression="zstd")
 
     def earlier(self) -> Earlier:
         """The earlier run, or an empty one where none can be used."""
+        files = kept_table(self._path("files"), self.key)
+        if files is None:
+            return Earlier([], None, None)
+        run = files.schema.metadata[_RUN.encode()]
         try:
             tables = {name: pq.ParquetFile(self._path(name)) for name in ("calls", "rejects")}
-            files = pq.read_table(self._path("files"))
-            marks = files.schema.metadata or {}
-            run = marks.get(_RUN.encode())
-            if marks.get(_READER.encode()) != self.reader.encode() or run is None:
-                return Earlier([], None, None)
             for table in tables.values():
                 if (table.metadata.metadata or {}).get(_RUN.encode()) != run:
                     return Earlier([], None, None)
@@ -96,13 +82,6 @@ class Keeping:
 
     def _path(self, name: str) -> Path:
         return self.folder / f"{name}.parquet"
-
-
-def _link(path: Path, part: Path) -> None:
-    try:
-        os.link(path, part)
-    except OSError:  # another file system, or one without links
-        shutil.copyfile(path, part)
 
 
 class Earlier:
@@ -140,16 +119,3 @@ class Earlier:
     def _pass(self, row: FileRows) -> None:
         self._start[0] += row.calls
         self._start[1] += row.rejects
-
-
-def file_digest(path: Path) -> str:
-    """The SHA-256 of a file's content.
-
-    Raises:
-        UserError: the file cannot be read.
-    """
-    try:
-        with path.open("rb") as content:
-            return hashlib.file_digest(content, "sha256").hexdigest()
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}") from None

@@ -18,8 +18,9 @@ import pyarrow.parquet as pq
 from atenbench.atomic import replacing
 from atenbench.call_table import ROWS_PER_GROUP, CallTable, Origin, Run
 from atenbench.configuration import read_yaml
-from atenbench.earlier import Earlier, FileRows, Keeping, file_digest
+from atenbench.earlier import Earlier, FileRows, Keeping
 from atenbench.errors import UserError
+from atenbench.kept import file_digest
 from atenbench.published import read_published
 from atenbench.trace import BadLine, Call, LineReader, TraceFile, lines_of
 

@@ -11,15 +11,18 @@ import itertools
 import logging
 import resource
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from atenbench.atomic import replacing
 from atenbench.isolation import Limits, Outcome, Status, Workers
+from atenbench.kept import KEY, keep, kept_table
 
 logger = logging.getLogger(__name__)
 
@@ -63,17 +66,44 @@ _REASONS = {
 already; an error that gets here came from behind it)."""
 
 
-def inspect_table(cases: Path, inspected: Path, workers: int) -> None:
-    """Inspect every case of a table, in the table's order, with so many worker processes."""
+def inspect_table(cases: Path, inspected: Path, workers: int, kept: Kept | None = None) -> None:
+    """Inspect every case of a table, in the table's order, with so many worker processes.
+
+    With ``kept``, a case that was inspected before is not inspected again.
+    """
     table = pq.read_table(cases, columns=["uuid", "op_name", "args"])
-    columns = [table.column(name).to_pylist() for name in ("uuid", "op_name", "args")]
-    rows = list(_inspected(zip(*columns, strict=True), workers))
-    position = {uuid: index for index, uuid in enumerate(columns[0])}
-    rows.sort(key=lambda row: position[row["uuid"]])
+    known = _known(kept)
+    new = table.filter(pc.invert(pc.is_in(table["uuid"], known["uuid"])))
+    rows = list(
+        _inspected(zip(*(column.to_pylist() for column in new.columns), strict=True), workers)
+    )
+    found = pa.concat_tables([known, pa.Table.from_pylist(rows, schema=INSPECTED)])
+    found = found.take(pc.index_in(table["uuid"], found["uuid"])).combine_chunks()
     with replacing(inspected) as part:
-        pq.write_table(pa.Table.from_pylist(rows, schema=INSPECTED), part, compression="zstd")
-    failed = sum(row["meta_status"] == "failed" for row in rows)
-    logger.info("%s problems inspected, %s of them do not run", f"{len(rows):,}", f"{failed:,}")
+        marked = found.replace_schema_metadata({KEY: kept.key} if kept else None)
+        pq.write_table(marked, part, compression="zstd")
+        if kept:
+            keep(part, kept.path)
+    failed = pc.sum(pc.equal(found["meta_status"], "failed")).as_py() or 0
+    numbers = (f"{number:,}" for number in (found.num_rows, len(rows), failed))
+    logger.info("%s problems, %s of them inspected now; %s do not run", *numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Where the last table is kept, and the key of the code that inspects."""
+
+    path: Path
+    key: str
+
+
+def _known(kept: Kept | None) -> pa.Table:
+    """What was inspected before; not what ended its worker, since a busy machine may do that."""
+    table = kept_table(kept.path, kept.key) if kept else None
+    if table is None:
+        return INSPECTED.empty_table()
+    is_unsure = pc.is_in(table["meta_reason"], pa.array(_REASONS.values()))
+    return table.filter(pc.invert(is_unsure)).replace_schema_metadata(None)
 
 
 def inspect_many(cases: list[Case]) -> list[dict[str, Any]]:
