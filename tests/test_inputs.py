@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import tomllib
 from typing import Any
 
 import pytest
 import torch
-import yaml
 
 from atenbench import input_rules
 from atenbench.arena import Arenas, random_values
@@ -169,7 +169,7 @@ def test_closed_offsets_end_at_the_number_of_indices(arenas: Arenas) -> None:
 
 
 def test_every_rule_names_an_operator_and_arguments_that_torch_has() -> None:
-    declared = yaml.safe_load(input_rules.RULES.read_text())
+    declared = tomllib.loads(input_rules.RULES.read_text())
     pairs = [
         (operator, argument)
         for group in declared["values"]

@@ -1,21 +1,21 @@
-"""Declared rules (``input_rules.yaml``) → what the values of each tensor argument must be."""
+"""Declared rules (``input_rules.toml``) → what the values of each tensor argument must be."""
 
 from __future__ import annotations
 
 import functools
 import math
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
 from torch._ops import OpOverload
 
 from atenbench.arguments import Arguments, SparseTensor, Tensor, Value
 from atenbench.operators import argument_value
 
-RULES = Path(__file__).with_name("input_rules.yaml")
+RULES = Path(__file__).with_name("input_rules.toml")
 
 INTEGER_RANGE = (0, 10)
 """Integers that no rule speaks of: low <= value < high. All zero would be a shortcut for many."""
@@ -110,7 +110,7 @@ def used_ranges(inputs: list[TensorInput]) -> list[dict[str, Any]]:
 @functools.cache
 def _rules() -> tuple[dict[str, dict[str, Any]], dict[str, frozenset[str]]]:
     """Rules by operator and argument, and undeclared writes by operator."""
-    declared = yaml.safe_load(RULES.read_text(encoding="utf-8"))
+    declared = tomllib.loads(RULES.read_text(encoding="utf-8"))
     values: dict[str, dict[str, Any]] = {}
     for group in declared["values"]:
         for operator in group["operators"]:

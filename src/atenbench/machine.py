@@ -76,6 +76,14 @@ def steal_seconds() -> float | None:
         return None
 
 
+def virtual_bytes() -> int:
+    """The address space that this process has mapped; 0 where the system does not tell."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return 0
+
+
 def _version(package: str) -> str | None:
     try:
         return importlib.metadata.version(package)

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import psutil
 from torch._ops import OpOverload
 
 from atenbench import outputs
@@ -23,7 +22,7 @@ from atenbench.arguments import Arguments, parse
 from atenbench.devices import MeasuringDevice, open_device
 from atenbench.input_rules import NoValidInput, tensor_inputs, used_ranges
 from atenbench.inputs import Calls, needed_bytes
-from atenbench.machine import surroundings
+from atenbench.machine import surroundings, virtual_bytes
 from atenbench.operators import resolve
 from atenbench.precision import runs_on_meta, widened
 from atenbench.timing import Pair, StopRule, take_samples
@@ -94,8 +93,10 @@ class Trial:
         if self.device_name == "cpu":
             importlib.import_module("torch.profiler")  # maps what it needs before the limit
             # Inputs and outputs, arenas kept for other problems, and as much again of workspaces.
-            limit = psutil.Process().memory_info().vms + 3 * self._cap
-            resource.setrlimit(resource.RLIMIT_AS, (limit, limit + _PROFILER_MEMORY))
+            mapped = virtual_bytes()
+            limit = mapped + 3 * self._cap
+            if mapped:
+                resource.setrlimit(resource.RLIMIT_AS, (limit, limit + _PROFILER_MEMORY))
         gc.disable()  # a collection takes 15 to 150 ms and may come at any time
 
     def open(self) -> None:

@@ -4,6 +4,7 @@ rule measure:
         # A time budget is for the whole job, so each shard must know all problems.
         inspected="results/inspected.parquet",
         code=library("atenbench.measure"),
+        input_rules=repository("src/atenbench/input_rules.toml"),
     output:
         measurements="results/measurements/{shard}.parquet",
     log:
