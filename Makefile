@@ -11,7 +11,7 @@ PYTHON ?= $(firstword $(foreach python,python3.11 python3.12 python3.13 python3,
 	2>/dev/null && echo $(python))))
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input install --quiet
 
-.PHONY: run env test lint lock clean help
+.PHONY: run env test lint publish lock clean help
 run: env unlock ## set up, and run the main job with all cores (the default)
 	$(BIN)/snakemake --cores all
 
@@ -44,6 +44,11 @@ $(BIN)/python:
 	@[ -n "$(PYTHON)" ] || { echo "No Python 3.11, 3.12 or 3.13 found; name one: make PYTHON=..."; exit 1; }
 	$(PYTHON) -m venv --clear $(VENV) || { $(PYTHON) -m venv --clear --without-pip $(VENV) && \
 	$(PYTHON) -m pip --python $@ install --quiet pip; }
+
+publish: env unlock ## show what would change on the hub, and upload (REPO=owner/name [DRY_RUN=1])
+	@[ -n "$(REPO)" ] || { echo "Name the data set: make publish REPO=owner/name"; exit 1; }
+	$(BIN)/snakemake --cores all results/dataset/manifest.json
+	PYTHONPATH=src $(BIN)/python -m atenbench.publish results/dataset $(REPO) $(if $(DRY_RUN),--dry-run)
 
 lock: ## write the locks anew from pyproject.toml (needs the network)
 	$(PYTHON) workflow/lock.py

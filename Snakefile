@@ -6,6 +6,7 @@
 #   results/{rule}s/{shard}-of-{shards}.parquet           the tables that are split into shards
 #   results/backend_bench_problems.{parquet,json}         what is published
 #   results/traces/all.txt, models/{suite}/{model}.txt    problems as traces again
+#   results/dataset/{file}                                the folder that is uploaded, with a manifest
 #   results/downloads/{key}/{file}                        published files that went in, of a server
 #   logs/{rule}[-{shard}-of-{shards}].log                 what each rule said
 from snakemake.utils import min_version
@@ -36,6 +37,7 @@ include: "workflow/rules/export.smk"
 include: "workflow/rules/policy_differences.smk"
 include: "workflow/rules/retrace.smk"
 include: "workflow/rules/changes.smk"
+include: "workflow/rules/dataset.smk"
 
 
 rule all:

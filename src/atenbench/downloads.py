@@ -17,8 +17,9 @@ import urllib.request
 from pathlib import Path
 from urllib.parse import urldefrag
 
+from httpx2 import HTTPError
 from huggingface_hub import HfApi, HfUri, parse_hf_uri
-from huggingface_hub.errors import HfHubHTTPError, HfUriError, LocalEntryNotFoundError
+from huggingface_hub.errors import HfUriError, LocalEntryNotFoundError
 
 from atenbench.atomic import replacing
 from atenbench.errors import UserError
@@ -94,8 +95,9 @@ def _from_hub(url: str, digest: str | None, part: Path) -> str:
         cached = HfApi().hf_hub_download(
             uri.id, uri.path_in_repo, repo_type="dataset", revision=commit
         )
-    except (HfHubHTTPError, LocalEntryNotFoundError) as error:
-        raise UserError(f"{url}: {str(error).splitlines()[0]}") from None
+    except (HTTPError, LocalEntryNotFoundError) as error:
+        words = " ".join(str(error).split())
+        raise UserError(f"{url}: {words[:500] or type(error).__name__}") from None
     shutil.copyfile(cached, part)
     return commit
 
