@@ -73,7 +73,11 @@ def summary(rows: Iterable[Row]) -> str:
 def _on_devices(devices: Devices) -> str:
     if devices.comparable:
         return f"Runtimes are compared on {'; '.join(devices.current)}."
-    was, now = ("; ".join(names) or "nothing" for names in (devices.previous, devices.current))
+    if not devices.previous:
+        return "Runtimes are not compared: no details of the earlier release's measurements."
+    if not devices.current:
+        return "Runtimes are not compared: nothing was measured for this release."
+    was, now = "; ".join(devices.previous), "; ".join(devices.current)
     return f"Runtimes are not compared: the earlier release was measured on {was}, this on {now}."
 
 

@@ -41,6 +41,7 @@ def fetch(url: str, output: Path, record: Path) -> None:
         UserError: the URL is malformed or not pinned, the server does not give the file, or its
             digest is not the one in the URL.
     """
+    logging.getLogger("httpx2").setLevel(logging.WARNING)  # not every request to the terminal
     plain, wanted = _split(url)
     with replacing(output) as part:
         if plain.startswith("hf://"):

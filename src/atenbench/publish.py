@@ -119,10 +119,11 @@ def make_plan(api: HfApi, folder: Path, repo: str, manifest: Mapping[str, Any]) 
 
 def shown(plan: Plan, manifest: Mapping[str, Any], folder: Path, repo: str) -> str:
     """The plan, for people."""
+    measured = f"{manifest['measured']:,} measured on {manifest['device']}"
     lines = [
         f"Version {plan.version} for {repo} (now at {plan.head[:8]}): {manifest['problems']:,} "
-        f"problems, {manifest['included']:,} in the benchmark, {manifest['measured']:,} measured "
-        f"on {manifest['device'] or 'nothing'}"
+        f"problems, {manifest['included']:,} in the benchmark, "
+        f"{measured if manifest['measured'] else 'none measured'}"
     ]
     for sign, names in (("+", plan.added), ("~", plan.changed), ("-", plan.removed)):
         for name in names:
