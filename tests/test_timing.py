@@ -67,7 +67,7 @@ def test_a_clock_that_stands_still_gives_no_ratio_and_no_error() -> None:
 
 @pytest.mark.parametrize(
     ("call_seconds", "block"),
-    [(2 * US, 50), (50 * US, 2), (99 * US, 2), (1 * MS, 1), (1e-9, 100), (0.0, 100)],
+    [(2 * US, 25), (25 * US, 2), (49 * US, 2), (1 * MS, 1), (1e-9, 100), (0.0, 100)],
 )
 def test_short_calls_are_repeated_until_a_block_is_long_enough(
     call_seconds: float, block: int
@@ -84,12 +84,12 @@ def test_unsteady_samples_stop_at_the_last_check() -> None:
 
     def sample(count: int, block: int) -> Iterator[tuple[float, float]]:
         for _ in range(count):
-            yield noise.uniform(50, 150) * US, US
+            yield noise.uniform(25, 75) * US, US
 
-    assert len(take_samples(sample, 100 * US, RULE, 1)) == 60
+    assert len(take_samples(sample, 50 * US, RULE, 1)) == 60
 
 
-@pytest.mark.parametrize(("milliseconds", "samples"), [(3, 4), (9, 2), (11, 1), (400, 1)])
+@pytest.mark.parametrize(("milliseconds", "samples"), [(1, 5), (3, 2), (4, 2), (6, 1), (400, 1)])
 def test_slow_calls_stop_when_the_visit_has_had_its_time(milliseconds: int, samples: int) -> None:
     taken = take_samples(constant(milliseconds * MS), milliseconds * MS, RULE, 1)  # type: ignore[arg-type]
     assert len(taken) == samples

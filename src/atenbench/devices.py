@@ -21,12 +21,12 @@ from typing import Any, Protocol
 import torch
 
 from atenbench.inputs import Call
-from atenbench.timing import Pair, time_calls
+from atenbench.timing import Pair, StopRule, time_calls
 
 Operator = Callable[..., Any]
 
 _HUGE_PAGE = 2 * 2**20
-_BASELINE_SECONDS = 100e-6
+_BASELINE_SECONDS = StopRule().block_seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class CpuDevice:
 
     Samples read their inputs from memory that is not in the caches because each call takes other
     places of the arena; nothing is flushed, since a flush evicts the interpreter too and then
-    measures that. Blocks of short calls last 100 µs, against a clock read of 0.1 µs.
+    measures that. Blocks of short calls last 50 µs, against a clock read of 0.1 µs.
     """
 
     most_calls = 100
@@ -156,7 +156,7 @@ class CpuDevice:
         return Observation()
 
     def baseline(self) -> float:
-        """A block of about 100 µs."""
+        """A block of about 50 µs."""
         return time_calls(self._baseline, self._baseline_calls, self._clock)
 
     def memory_bytes(self) -> int:

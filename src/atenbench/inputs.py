@@ -61,13 +61,21 @@ class Calls:
             (pool.arena.elements // pool.span for pool in self._pools if pool.is_scratch),
             default=2**30,
         )
+        self._frame = call_arguments(arguments, lambda _: None, device)  # type: ignore[arg-type,return-value]
+        self._places = _places(arguments)
 
     def take(self) -> Call:
         """The arguments of the next call."""
         for pool in self._pools:
             pool.base = pool.arena.advance(pool.span)
-        tensors = iter([slot() for slot in self._slots])
-        return call_arguments(self.arguments, lambda _: next(tensors), self._device)
+        tensors = [slot() for slot in self._slots]
+        if self._places is None:
+            remaining = iter(tensors)
+            return call_arguments(self.arguments, lambda _: next(remaining), self._device)
+        args = list(self._frame[0])
+        for place, tensor in zip(self._places, tensors, strict=True):
+            args[place] = tensor
+        return tuple(args), self._frame[1]
 
     def take_many(self, count: int) -> list[Call]:
         """The arguments of the next calls."""
@@ -216,6 +224,19 @@ def structured_values(
         if domain.closed:
             values[-1] = high - 1
     return values.reshape(shape)
+
+
+def _places(arguments: Arguments) -> list[int] | None:
+    """Where the tensors stand among the positional arguments; None if some stand elsewhere.
+
+    Most calls need no more than that, and are made from it in half the time.
+    """
+    places = [
+        place
+        for place, value in enumerate(arguments.args)
+        if isinstance(value, Tensor | SparseTensor)
+    ]
+    return places if len(places) == len(list(arguments.tensors())) else None
 
 
 def _run(view: _View, elements: int) -> torch.Tensor:

@@ -22,7 +22,6 @@ ROUNDS = 4
 _EXTRA_VISITS = 0.3  # a third visit for so many of the quick problems (measured: 0.2 to 0.4)
 _RESERVE = 0.05  # of the budget, for starting and for what is slower than predicted
 _VISIT_OVERHEAD = 0.002  # seconds: parsing, making inputs, the journal
-_BASELINE_SHARE = 1.6  # sampling time over operator time, for calls of less than a millisecond
 
 
 def pilots_wanted(group_size: int) -> int:
@@ -77,15 +76,16 @@ def _spread(
 def visit_seconds(call_seconds: float, visit: int, rule: StopRule | None = None) -> float:
     """What one visit takes, by what a call takes; see :class:`atenbench.timing.StopRule`."""
     rule = rule or StopRule()
-    if call_seconds >= rule.slowest_call or (visit > 0 and call_seconds >= rule.slow_call):
+    if call_seconds >= (rule.slow_call if visit else rule.slowest_call):
         return _VISIT_OVERHEAD + call_seconds
-    if call_seconds >= rule.slow_call:
-        return _VISIT_OVERHEAD + 2 * call_seconds
+    warm_calls = min(rule.warm_calls, math.ceil(rule.warm_seconds / max(call_seconds, 1e-9)))
     sample = max(call_seconds, rule.block_seconds)
     # About half of the samples that are allowed: the interval is narrow by then.
     sampling = min(max(rule.seconds, call_seconds), rule.checks[-1] / 2 * sample)
-    share = _BASELINE_SHARE if call_seconds < rule.block_seconds * 10 else 1.0
-    return _VISIT_OVERHEAD + rule.warm_calls * call_seconds + share * sampling
+    # Beside each sample the baseline's, and short calls' arguments take as long as they do.
+    beside = rule.checks[-1] / 2 * rule.block_seconds
+    share = 2 if call_seconds < rule.block_seconds else 1
+    return _VISIT_OVERHEAD + warm_calls * call_seconds + share * sampling + beside
 
 
 def problem_seconds(call_seconds: float, visits_made: int, passes: int) -> float:

@@ -25,7 +25,7 @@ from atenbench.trial import Report, Survey, Task, Trial
 
 logger = logging.getLogger(__name__)
 
-EXTRA_VISITS = 2
+EXTRA_VISITS = 1
 """Further visits at most, for a problem whose visits leave its value open."""
 
 WORKER_ENVIRONMENT = {

@@ -15,7 +15,7 @@ class Settings:
 
     Attributes:
         device: ``auto``, ``cpu``, ``cuda`` or ``off``.
-        passes: visits that every problem is given; unclear ones get up to two more.
+        passes: visits that every problem is given; unclear ones get one more.
         time_limit_s: seconds for one visit, before its worker is killed.
         memory_cap_gib: what the tensors of one problem may take; None for a quarter of the memory.
         time_budget_minutes: for the whole job on a CPU; None for no limit.

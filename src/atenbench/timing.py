@@ -7,7 +7,7 @@ same problem is visited again minutes later, because drift between visits, not t
 one, is what limits repeatability.
 
 Method: samples until the order-statistic interval of their median (94 % nominal; checking often
-lowers it) is within 2 % of it, at most 60 or 10 ms of them. The runtime is the Tukey-fenced mean
+lowers it) is within 2 % of it, at most 60 or 5 ms of them. The runtime is the Tukey-fenced mean
 per visit and the median over visits; the ratio is the median of the pair ratios.
 """
 
@@ -43,16 +43,18 @@ class StopRule:
         seconds: operator time after which a visit ends, whatever its interval.
         block_seconds: a sample repeats shorter calls until it takes about so long.
         most_calls: the most calls of one sample.
-        warm_calls: calls before the first sample, the very first one included.
-        slow_call: a call at least so long is warmed up by one call only and sampled once.
-        slowest_call: a call at least so long is made once: it is its own sample.
+        warm_calls: calls before the first sample at most, the very first one included.
+        warm_seconds: once they have taken so long, they are enough.
+        slow_call: in a later visit, a call at least so long is made once: it is its own sample.
+        slowest_call: the same in the first visit.
     """
 
     checks: tuple[int, ...] = (6, 9, 12, 15, 18, 24, 30, 40, 50, 60)
-    seconds: float = 0.010
-    block_seconds: float = 100e-6
+    seconds: float = 0.005
+    block_seconds: float = 50e-6
     most_calls: int = 100
     warm_calls: int = 3
+    warm_seconds: float = 0.002
     slow_call: float = 0.020
     slowest_call: float = 0.100
 

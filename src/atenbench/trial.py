@@ -31,7 +31,9 @@ from atenbench.worker import Last, describe, is_out_of_memory
 Report = dict[str, Any]
 """``status``, and for ``ok`` the samples and what was seen, else ``reason`` and ``error``."""
 
-CUDA_RULE = StopRule(seconds=0.005, slow_call=0.100, slowest_call=float("inf"))
+CUDA_RULE = StopRule(
+    seconds=0.005, warm_seconds=0.1, slow_call=float("inf"), slowest_call=float("inf")
+)
 _ONE_TIME_SETUP = 3.0
 """A first call so many times longer than expected may have set up a library: not a sample yet."""
 
@@ -148,7 +150,7 @@ class Trial:
             report |= outputs.facts(result, calls.as_given())
             report["index_ranges"] = used_ranges(calls.inputs)
         del result, first_call
-        pairs, block, warm_calls = self._sampled(op, calls, first, task.expected_s)
+        pairs, block, warm_calls = self._sampled(op, calls, first, task)
         if task.visit == 0:
             seen = self._device.observe(op, calls.take_many(min(calls.at_once, 3)))
             report |= {
@@ -162,18 +164,18 @@ class Trial:
         return report
 
     def _sampled(
-        self, op: OpOverload, calls: Calls, first: float, expected: float | None
+        self, op: OpOverload, calls: Calls, first: float, task: Task
     ) -> tuple[list[Pair], int, int]:
         """Samples, calls per sample, and calls that were made before the first sample."""
         assert self._device is not None
         device, rule = self._device, self._rule
-        is_setup = expected is not None and first > _ONE_TIME_SETUP * expected
-        if first >= rule.slowest_call and not is_setup:
+        is_setup = task.expected_s is not None and first > _ONE_TIME_SETUP * task.expected_s
+        if first >= (rule.slow_call if task.visit else rule.slowest_call) and not is_setup:
             return [(first, device.baseline())], 1, 0
-        least, warm_calls = first, 1
-        while least < rule.slow_call and warm_calls < rule.warm_calls:
+        least, spent, warm_calls = first, first, 1
+        while spent < rule.warm_seconds and warm_calls < rule.warm_calls:
             _, seconds = device.call(op, calls.take())
-            least, warm_calls = min(least, seconds), warm_calls + 1
+            least, spent, warm_calls = min(least, seconds), spent + seconds, warm_calls + 1
         block = min(rule.block(least), device.most_calls, calls.at_once)
 
         def sample(count: int, block: int) -> Iterator[Pair]:
