@@ -172,7 +172,7 @@ def test_a_changed_overhead_flag_is_told_on_the_same_device(tmp_path: Path) -> N
 
 
 def test_an_older_file_can_be_compared_as_far_as_it_goes(tmp_path: Path) -> None:
-    row = {"op_name": "aten.relu.default", "args": A, "count": 1, "uuid": "x", "runtime_ms": 1.0}
+    row = {"op_name": "aten.relu.default", "args": A, "count": 1, "runtime_ms": 1.0}
     old = tmp_path / "old.json"
     old.write_text(json.dumps([row, row, row | {"args": B, "count": 3}]))
     # What was appended twice, was counted twice.

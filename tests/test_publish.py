@@ -62,6 +62,7 @@ def built(tmp_path: Path) -> Path:
     results = tmp_path / "results"
     (results / "models/A").mkdir(parents=True)
     (results / "models/A/b.txt").write_text("Operator: aten.relu.default\n")
+    (results / "models/.snakemake_timestamp").touch()
     for name in REQUIRED:
         (results / name).write_text(f"{name}\n")
     problems(results / "backend_bench_problems.parquet", 1.5)

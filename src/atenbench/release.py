@@ -92,7 +92,8 @@ def assemble(files: Mapping[str, Path], folder: Path, policy: str) -> None:
             target = part / name
             target.parent.mkdir(parents=True, exist_ok=True)
             if source.is_dir():
-                shutil.copytree(source, target)
+                # Snakemake marks a folder that it made with a hidden file.
+                shutil.copytree(source, target, ignore=shutil.ignore_patterns(".*"))
             else:
                 shutil.copyfile(source, target)
         write_manifest(part, version.number, policy)

@@ -67,6 +67,8 @@ paired AS (
     SELECT
         coalesce(now_.op_name, was.op_name) AS op_name,
         coalesce(now_.args, was.args) AS args,
+        was.op_name IS NULL AS is_added,
+        now_.op_name IS NULL AS is_removed,
         was.uuid AS previous_uuid,
         now_.uuid AS uuid,
         was.count AS previous_count,
@@ -104,8 +106,8 @@ kinds AS (
         *,
         list_filter(
             [
-                CASE WHEN previous_uuid IS NULL THEN 'added' END,
-                CASE WHEN uuid IS NULL THEN 'removed' END,
+                CASE WHEN is_added THEN 'added' END,
+                CASE WHEN is_removed THEN 'removed' END,
                 CASE
                     WHEN
                         previous_is_synthetic != is_synthetic
@@ -133,6 +135,6 @@ kinds AS (
 
 SELECT
     unnest(found) AS kind,
-    * EXCLUDE (found, comparable)
+    * EXCLUDE (found, comparable, is_added, is_removed)
 FROM kinds
 ORDER BY kind, op_name, args
