@@ -11,7 +11,13 @@ sys.path.insert(0, str(CLONE / "src"))
 from atenbench.configuration import checked, read_yaml
 from atenbench.errors import UserError
 from atenbench.imports import Package
-from atenbench.sources import Sources, files_digest, local_name, told_apart
+from atenbench.sources import (
+    Sources,
+    files_digest,
+    local_name,
+    release_files,
+    told_apart,
+)
 from atenbench.trace import TraceFile, digest, find_traces
 
 
@@ -100,6 +106,19 @@ def remote_url(name: str) -> str:
     """What the rule fetch puts into the downloads under this name."""
     named = sources().remote + [config["previous_release"] or ""]
     return {local_name(url): url for url in named}[name]
+
+
+def previous_release() -> list[str]:
+    """The files of the earlier release that is named; the first holds its problems."""
+    named = config["previous_release"]
+    with user_errors("configuration: previous_release: "):
+        if named is None:
+            raise UserError(
+                "name an earlier release to compare with: its folder, or its file of problems"
+            )
+        if told_apart([named]).remote:
+            return [f"results/downloads/{local_name(named)}"]
+        return [str(file) for file in release_files(Path(resolve(named)))]
 
 
 @functools.cache
