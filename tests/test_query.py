@@ -131,7 +131,8 @@ def test_memory_stays_within_its_limit(tmp_path: Path, limit, at_most, at_least)
         "import re, sys; from pathlib import Path; from atenbench import query;"
         "query.write('query.sql', 'out.parquet', {}, memory_limit=sys.argv[1], threads=2);"
         # Not getrusage's maximum: a process inherits that of the one that started it.
-        r"print(int(re.search(r'VmHWM:\s+(\d+)', Path('/proc/self/status').read_text())[1]) // 1024)"
+        "status = Path('/proc/self/status').read_text();"
+        r"print(int(re.search(r'VmHWM:\s+(\d+)', status)[1]) // 1024)"
     )
     source = Path(query.__file__).parents[1]
     ran = subprocess.run(
