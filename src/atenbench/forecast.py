@@ -85,8 +85,8 @@ class Forecast:
         return entry.failure_under(self._limits) is None
 
     def is_slow(self, problem: Problem) -> bool:
-        """Whether a call takes so long that a visit makes only one."""
-        return self.predicted[problem.key] >= StopRule().slow_call
+        """Whether a call takes so long that every visit makes only one."""
+        return self.predicted[problem.key] >= StopRule().slowest_call
 
     def update(self) -> None:
         """Predict anew from all that is known by now."""

@@ -19,7 +19,7 @@ from atenbench.timing import StopRule
 ROUNDS = 4
 """Rounds of pilots; after each, what has been seen is fitted again."""
 
-_EXTRA_VISITS = 0.3  # a third visit for so many of the quick problems (measured: 0.2 to 0.4)
+_EXTRA_VISITS = 0.3  # a third visit for so many of the quick problems
 _RESERVE = 0.05  # of the budget, for starting and for what is slower than predicted
 _VISIT_OVERHEAD = 0.002  # seconds: parsing, making inputs, the journal
 
@@ -91,14 +91,16 @@ def visit_seconds(call_seconds: float, visit: int, rule: StopRule | None = None)
 def problem_seconds(call_seconds: float, visits_made: int, passes: int) -> float:
     """What the visits take that are still owed to a problem.
 
-    Further visits are reckoned with where they are cheap; slow problems get them if time is left.
+    For a slow problem that is the first visit: it gets others if time is left, since what one of
+    them takes is as much as a runtime for another problem. Quick ones' extra visits are reckoned
+    with, being cheap.
     """
     if visits_made >= passes:
         return 0.0
+    if call_seconds >= StopRule().slowest_call:
+        return 0.0 if visits_made else visit_seconds(call_seconds, 0)
     owed = sum(visit_seconds(call_seconds, visit) for visit in range(visits_made, passes))
-    if call_seconds < StopRule().slow_call:
-        owed += _EXTRA_VISITS * visit_seconds(call_seconds, passes)
-    return owed
+    return owed + _EXTRA_VISITS * visit_seconds(call_seconds, passes)
 
 
 def affordable_cap(predicted: Sequence[tuple[float, float]], budget: float) -> float:

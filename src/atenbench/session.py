@@ -135,17 +135,24 @@ class Session:
         self._say_how_true(expected, time.monotonic() - began)
 
     def _make_passes(self, owed: Sequence[Problem], deadline: float) -> None:
-        """First visits of all, whatever they take; further ones as long as there is time."""
-        for visit in range(self._settings.passes + EXTRA_VISITS):
-            due = [problem for problem in owed if self._is_due(problem, visit)]
-            random.Random(self._settings.seed + visit).shuffle(due)
-            until = deadline if visit else math.inf
-            if visit:  # what takes long is what a spent budget then leaves out
-                due.sort(key=lambda problem: self._forecast.is_slow(problem))
-            self._visit(due, visit, until, f"pass {visit + 1}")
+        """First visits of all, whatever they take; then further ones as long as there is time.
+
+        Those of slow problems come last: they are what a spent budget leaves out.
+        """
+        self._pass(owed, 0, math.inf)
+        slow = [problem for problem in owed if self._forecast.is_slow(problem)]
+        quick = [problem for problem in owed if not self._forecast.is_slow(problem)]
+        for problems in (quick, slow):
+            for visit in range(1, self._settings.passes + EXTRA_VISITS):
+                self._pass(problems, visit, deadline)
         for problem in owed:
             if self._forecast.is_owed(problem):
                 self._journal.close(problem.key, self._settings.passes)
+
+    def _pass(self, problems: Sequence[Problem], visit: int, until: float) -> None:
+        due = [problem for problem in problems if self._is_due(problem, visit)]
+        random.Random(self._settings.seed + visit).shuffle(due)
+        self._visit(due, visit, until, f"pass {visit + 1}")
 
     def _is_due(self, problem: Problem, visit: int) -> bool:
         visits = self._store.entry(problem.key).visits
