@@ -20,6 +20,10 @@ env: $(VENV)/run.installed ## only set up
 test: $(VENV)/test.installed lint ## set up, check the style and run the tests
 	$(BIN)/python -m pytest
 
+# Not a part of `make test`: it changes /etc/slurm and runs for minutes, as root and with CI=true.
+test-slurm: $(VENV)/slurm.installed ## run the pipeline through a real Slurm on this machine, and compare
+	$(BIN)/python tests/slurm_cluster.py
+
 lint: $(VENV)/test.installed ## check the style: ruff, mypy, snakefmt, snakemake --lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -34,6 +38,7 @@ unlock: env
 # A stamp is written when all of a lock is installed: a set-up that was killed is done again.
 $(VENV)/run.installed: requirements/run.lock
 $(VENV)/test.installed: requirements/test.lock requirements/run.lock
+$(VENV)/slurm.installed: requirements/slurm.lock requirements/run.lock
 $(VENV)/%.installed: | $(BIN)/python
 	@echo "Installing requirements/$*.lock into $(VENV)"
 	$(PIP) -r requirements/$*.lock

@@ -37,11 +37,20 @@ def test_the_run_lock_holds_the_projects_pins() -> None:
     assert pins(PROJECT["dependencies"]).items() <= lock("run").items()
 
 
-def test_the_test_lock_adds_to_the_run_lock_and_changes_nothing() -> None:
-    run, test = lock("run"), lock("test")
-    assert "-r run.lock" in (REPOSITORY / "requirements/test.lock").read_text().splitlines()
-    assert run.keys().isdisjoint(test)
-    assert pins(PROJECT["optional-dependencies"]["test"]).items() <= test.items()
+@pytest.mark.parametrize("extra", PROJECT["optional-dependencies"])
+def test_the_lock_of_an_extra_adds_to_the_run_lock_and_changes_nothing(extra: str) -> None:
+    run, added = lock("run"), lock(extra)
+    assert "-r run.lock" in (REPOSITORY / f"requirements/{extra}.lock").read_text().splitlines()
+    assert run.keys().isdisjoint(added)
+    assert pins(PROJECT["optional-dependencies"][extra]).items() <= added.items()
+
+
+def test_the_locks_agree() -> None:
+    """They can be installed into one environment."""
+    slurm, test = lock("slurm"), lock("test")
+    assert {name: slurm[name] for name in slurm.keys() & test.keys()} == {
+        name: test[name] for name in slurm.keys() & test.keys()
+    }
 
 
 def test_no_hash_and_no_build_of_torch_is_pinned() -> None:

@@ -26,14 +26,14 @@ def installed(requirements: list[str]) -> list[str]:
 
 
 def main() -> None:
-    """Install the pins, then the pins with the tests' own, and write down both."""
+    """Install the pins, then the pins with those of each extra, and write down all."""
     project = tomllib.loads(Path("pyproject.toml").read_text())["project"]
     run = installed(project["dependencies"])
     Path("requirements/run.lock").write_text(HEAD + "\n".join(run) + "\n")
-    extra = project["optional-dependencies"]["test"]
-    both = installed(project["dependencies"] + extra)
-    lines = ["-r run.lock", *(line for line in both if line not in run)]
-    Path("requirements/test.lock").write_text(HEAD + "\n".join(lines) + "\n")
+    for name, extra in project["optional-dependencies"].items():
+        both = installed(project["dependencies"] + extra)
+        lines = ["-r run.lock", *(line for line in both if line not in run)]
+        Path(f"requirements/{name}.lock").write_text(HEAD + "\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":
