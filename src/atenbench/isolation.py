@@ -112,7 +112,8 @@ class Workers(Generic[Item, Value]):
         self._task = pickle.dumps((function, initializer))
         self._idle: list[_Worker] = []
         self._all: set[_Worker] = set()
-        self._count = workers
+        # More workers than cores would only wait for one another (`--cores 8` on two cores).
+        self._count = min(workers, len(os.sched_getaffinity(0)))
 
     def __enter__(self) -> Workers[Item, Value]:
         return self
