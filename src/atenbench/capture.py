@@ -25,8 +25,8 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from atenbench.arguments import DTYPES
-from atenbench.cuda_calls import COMPOSITES, overridden
-from atenbench.known_values import KnownValues
+from atenbench.cuda_calls import COMPOSITES, ONE_KERNEL, as_cuda_returns, overridden
+from atenbench.known_values import FromPython, KnownValues
 
 _ABBREVIATIONS: dict[torch.dtype, str] = {
     getattr(torch, info.torch_name): name
@@ -108,7 +108,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         wanted = self._wants(func, args, kwargs)
         # Spelled before the call: an in-place view operator changes the shape of its argument.
         text = self._spell(func, args, kwargs) if wanted else None
-        result = self.known.call(func, args, kwargs)
+        result = as_cuda_returns(func, args, self.known.call(func, args, kwargs))
         if text is not None and any(True for _ in _tensors(result)):
             self.trace.calls[str(func)][text] += 1
         return result
@@ -141,7 +141,7 @@ def record(
     What the step draws at random on the CPU (which layers to skip, say) is the same each time.
     """
     recorder = Recorder(everything=everything, known=known)
-    with torch.random.fork_rng(devices=[]), overridden(), recorder:
+    with torch.random.fork_rng(devices=[]), overridden(), FromPython(recorder.known), recorder:
         torch.manual_seed(0)
         step()
     return recorder.trace
@@ -150,12 +150,16 @@ def record(
 @functools.cache
 def _decomposition(func: torch._ops.OpOverload) -> Callable[..., Any] | None:
     """How a composite that reached the mode whole comes apart; None for a plain operator."""
-    if func in COMPOSITES:
-        return COMPOSITES[func]
     name = func.name()  # type: ignore[no-untyped-call]
     has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
-    composite = has_kernel(name, "CompositeImplicitAutograd") and not has_kernel(name, "CUDA")
-    return func.decompose if composite else None
+    # Some operators have kernels of their own besides (`silu_backward`): those are no composites.
+    if func in ONE_KERNEL or has_kernel(name, "Meta"):
+        return None
+    if not has_kernel(name, "CompositeImplicitAutograd"):
+        return None
+    # Not `func.decompose`, which prefers a decomposition in Python to what an eager run does.
+    key = torch._C.DispatchKey.CompositeImplicitAutograd
+    return COMPOSITES.get(func) or functools.partial(func._op_dk, key)
 
 
 @functools.cache

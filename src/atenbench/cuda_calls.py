@@ -29,8 +29,6 @@ ATTENTION_BACKENDS = ("auto", "flash", "efficient", "cudnn", "math")
 
 _backend: ContextVar[str] = ContextVar("attention_backend", default="auto")
 
-_dropping: ContextVar[bool] = ContextVar("dropping", default=True)
-
 _HALF = (torch.float16, torch.bfloat16)
 _FLASH_HEAD_DIM = 256
 _CUDNN_HEAD_DIM = 128
@@ -51,16 +49,6 @@ def attention_backend(name: str) -> Iterator[None]:
         yield
     finally:
         _backend.reset(token)
-
-
-@contextlib.contextmanager
-def dropping(wanted: bool) -> Iterator[None]:
-    """Whether dropout drops; where it does not, every probability counts as 0."""
-    token = _dropping.set(wanted)
-    try:
-        yield
-    finally:
-        _dropping.reset(token)
 
 
 @contextlib.contextmanager
@@ -85,7 +73,6 @@ def attention(
     enable_gqa: bool = False,
 ) -> torch.Tensor:
     """`scaled_dot_product_attention` as CUDA dispatches it."""
-    dropout_p = dropout_p if _dropping.get() else 0.0
     fits = {
         "flash": _flash_takes(query, key, value, attn_mask, is_causal, enable_gqa),
         "efficient": _efficient_takes(query, key, value),
@@ -219,28 +206,12 @@ def _aligned_mask(mask: torch.Tensor, query: torch.Tensor, key: torch.Tensor) ->
 
 def dropout(input: torch.Tensor, p: float, train: bool) -> torch.Tensor:
     """`dropout`: one fused call on CUDA, unless it keeps all or nothing."""
-    p = p if _dropping.get() else 0.0
-    if train and 0 < p < 1 and input.numel():
-        output: torch.Tensor = aten.native_dropout(input, p, train)[0]
-        return output
-    composite: torch.Tensor = aten.dropout.default.decompose(input, p, train)
-    return composite
-
-
-def dropout_(input: torch.Tensor, p: float, train: bool) -> torch.Tensor:
-    """`dropout_`: never fused."""
-    composite: torch.Tensor = aten.dropout_.default.decompose(
-        input, p if _dropping.get() else 0.0, train
-    )
-    return composite
-
-
-def feature_dropout(input: torch.Tensor, p: float, train: bool) -> torch.Tensor:
-    """`feature_dropout` (of whole channels): never fused."""
-    composite: torch.Tensor = aten.feature_dropout.default.decompose(
-        input, p if _dropping.get() else 0.0, train
-    )
-    return composite
+    if not train or p == 0 or not input.numel():
+        return input
+    if p == 1:
+        return input * torch.zeros((), dtype=input.dtype, device=input.device)
+    output: torch.Tensor = aten.native_dropout(input, p, train)[0]
+    return output
 
 
 def softmax(input: torch.Tensor, dim: int, dtype: torch.dtype | None = None) -> torch.Tensor:
@@ -262,12 +233,92 @@ def _widening(
     return output
 
 
+class _FusedRmsNorm(torch.autograd.Function):
+    """`_fused_rms_norm` has derivatives on CUDA only; elsewhere it comes apart unseen."""
+
+    @staticmethod
+    def forward(ctx: Any, input: torch.Tensor, *rest: Any) -> Any:
+        shape, weight, eps = rest
+        with torch._C._AutoDispatchBelowAutograd():
+            output, scale = aten._fused_rms_norm(input, shape, weight, eps)
+        ctx.save_for_backward(input, weight, scale)
+        ctx.shape = shape
+        ctx.mark_non_differentiable(scale)
+        return output, scale
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        input, weight, scale = ctx.saved_tensors
+        wanted = [ctx.needs_input_grad[0], weight is not None and ctx.needs_input_grad[2]]
+        into_input, into_weight = aten._fused_rms_norm_backward(
+            grads[0], input, ctx.shape, scale, weight, wanted
+        )
+        return into_input, None, into_weight if wanted[1] else None, None
+
+
+def mish_backward(grad_output: torch.Tensor, input: torch.Tensor) -> Any:
+    """`mish_backward`: one kernel on CUDA."""
+    with torch._C._AutoDispatchBelowAutograd():
+        return aten.mish_backward(grad_output, input)
+
+
+def fused_rms_norm(
+    input: torch.Tensor, normalized_shape: list[int], weight: torch.Tensor | None, eps: float | None
+) -> Any:
+    """`_fused_rms_norm`: one kernel forward and one backward on CUDA."""
+    if not torch.is_grad_enabled():
+        with torch._C._AutoDispatchBelowAutograd():
+            return aten._fused_rms_norm(input, normalized_shape, weight, eps)
+    return _FusedRmsNorm.apply(input, normalized_shape, weight, eps)  # type: ignore[no-untyped-call]
+
+
 COMPOSITES: dict[torch._ops.OpOverload, Callable[..., Any]] = {
     aten.scaled_dot_product_attention.default: attention,
     aten.dropout.default: dropout,
-    aten.dropout_.default: dropout_,
-    aten.feature_dropout.default: feature_dropout,
     aten.softmax.int: softmax,
     aten.log_softmax.int: log_softmax,
+    aten._fused_rms_norm.default: fused_rms_norm,
+    aten.mish_backward.default: mish_backward,
 }
 """Composite → the function that makes CUDA's choice."""
+
+ONE_KERNEL = frozenset({aten._fused_rms_norm.default, aten.mish_backward.default})
+"""Composites elsewhere that are one kernel on CUDA; the mode records them as they are."""
+
+
+def as_cuda_returns(func: torch._ops.OpOverload, args: tuple[Any, ...], result: Any) -> Any:
+    """The result of an operator with the dtypes and strides that CUDA's kernel gives it."""
+    correct = _RESULTS.get(func)
+    return result if correct is None else correct(args, result)
+
+
+def _convolution(args: tuple[Any, ...], result: torch.Tensor) -> torch.Tensor:
+    """cuDNN answers in channels-last where the input or the weight is."""
+    if result.dim() == 4 and (_is_channels_last(args[0]) or _is_channels_last(args[1])):
+        return result.contiguous(memory_format=torch.channels_last)
+    return result
+
+
+def _is_channels_last(tensor: torch.Tensor) -> bool:
+    """Whether the strides fall in the order N, H, W, C; what could be either is N, C, H, W."""
+    if tensor.stride(1) == 0:
+        return False
+    smallest = 0
+    for dimension in (1, 3, 2, 0):
+        size, step = tensor.size(dimension), tensor.stride(dimension)
+        if size == 0 or step < smallest or (dimension == 0 and smallest == tensor.stride(1)):
+            return False
+        smallest = step * size
+    return True
+
+
+def _weight_norm(args: tuple[Any, ...], result: Any) -> Any:
+    """The norms of half-precision weights are kept in float."""
+    weight, norms = result
+    return weight, norms.float()
+
+
+_RESULTS: dict[torch._ops.OpOverload, Callable[[tuple[Any, ...], Any], Any]] = {
+    aten.convolution.default: _convolution,
+    aten._weight_norm_interface.default: _weight_norm,
+}

@@ -3,40 +3,48 @@
 A meta tensor has no content, so a model that reads a value (`if mask.all()`) stops there. Most of
 what models read does not depend on weights: whether positions count up by one, how large the
 image is, where its tokens stand. :class:`KnownValues` keeps a small real tensor beside each meta
-tensor that is computed from such things alone, computes it along, and answers from it.
+tensor that is computed from such things alone, computes it along, and answers from it. Where a
+model asks whether its numbers are finite, they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
+from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakTensorKeyDictionary
 
 aten = torch.ops.aten
 
-_WHOLE = 2**22
-"""Elements up to which an integer or boolean tensor is followed (a mask of 2,048 positions)."""
+_BOOLEAN = 2**24
+"""Elements up to which a boolean tensor is followed (four masks of 2,048 positions)."""
 
-_FLOATING = 2**14
-"""Elements up to which a floating tensor is followed (a table of angles, a few scales)."""
+_NUMBERS = 2**22
+"""Elements up to which a tensor of numbers is followed."""
 
 _INDEXING = frozenset({aten.index.Tensor, aten.index_put.default, aten.index_put_.default})
+
+
+_WITHOUT_CONTENT = frozenset(
+    {aten.empty, aten.empty_strided, aten.empty_like, aten.new_empty, aten.new_empty_strided}
+)
 
 
 class KnownValues:
     """Meta tensor → its value, where it is known."""
 
     def __init__(self) -> None:
-        self._values: Any = WeakTensorKeyDictionary()  # type: ignore[no-untyped-call]
+        self._values: Any = WeakTensorKeyDictionary()
         # A write of something unknown spoils every view of the same memory. The storages are
         # kept, so that no new one can be mistaken for a spoilt one.
         self._spoilt: dict[int, torch.UntypedStorage] = {}
 
     def give(self, tensor: torch.Tensor, value: torch.Tensor) -> None:
         """Say that a meta tensor has this value, if it is small enough to be worth following."""
-        if value.numel() <= (_FLOATING if value.dtype.is_floating_point else _WHOLE):
+        if _worth_following(value):
             self._values[tensor] = value
 
     def of(self, tensor: torch.Tensor) -> torch.Tensor | None:
@@ -57,11 +65,13 @@ class KnownValues:
             return func(*args, **kwargs)
         values = [self.of(item) for item in tensors]
         known = all(value is not None for value in values)
-        if known and _depends_on_data(func):
+        if known and (_depends_on_data(func) or _leaves_for_cpu(kwargs)):
             return self._read(func, args, kwargs)
         result = func(*self._without_masks(func, args), **kwargs)
-        if known and torch.Tag.nondeterministic_seeded not in func.tags:
+        if known and _is_determined(func):
             self._follow(func, args, kwargs, result)
+        elif (sound := _of_sound_numbers(func, args)) is not None:
+            self._values[result] = torch.tensor(sound).expand(result.shape)
         elif func._schema.is_mutable:
             self._spoil(func, args, kwargs)
         return result
@@ -71,7 +81,7 @@ class KnownValues:
     ) -> Any:
         """The result of an operator whose result, or its shape, depends on the data."""
         real = func(*self._real(args), **{key: self._real(item) for key, item in kwargs.items()})
-        return self._as_meta(real)
+        return real if _leaves_for_cpu(kwargs) else self._as_meta(real)
 
     def _as_meta(self, real: Any) -> Any:
         if isinstance(real, torch.Tensor):
@@ -90,10 +100,7 @@ class KnownValues:
         result: Any,
     ) -> None:
         outputs = list(_tensors(result))
-        if any(
-            item.numel() > (_FLOATING if item.dtype.is_floating_point else _WHOLE)
-            for item in outputs
-        ):
+        if not all(map(_worth_following, outputs)):
             if func._schema.is_mutable:
                 self._spoil(func, args, kwargs)
             return
@@ -146,10 +153,90 @@ class KnownValues:
         return (args[0], indices, *args[2:])
 
 
+class FromPython(TorchFunctionMode):
+    """Notes the values that come from Python, and reads `cuda` as the device that stands for it.
+
+    On meta, ``torch.tensor([2, 3], device=x.device)`` and ``x[[0, -1]]`` forget their numbers
+    before any operator is called.
+    """
+
+    def __init__(self, known: KnownValues) -> None:
+        super().__init__()
+        self.known = known
+
+    def __torch_function__(
+        self,
+        func: Any,
+        types: Sequence[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        kwargs = dict(kwargs or {})
+        if "device" in kwargs:
+            kwargs["device"] = _without_cuda(kwargs["device"])
+        if func in (torch.Tensor.to, torch.Tensor.type):
+            args = tuple(map(_without_cuda, args))
+        if func is torch.Tensor.cuda:
+            return args[0].to("meta")
+        if func in (torch.Tensor.__getitem__, torch.Tensor.__setitem__):
+            return func(args[0], _as_indices(args[1]), *args[2:])
+        result = func(*args, **kwargs)
+        if func in (torch.tensor, torch.as_tensor, torch.Tensor.new_tensor) and _is_meta(result):
+            data = args[-1]
+            if not isinstance(data, torch.Tensor):
+                self.known.give(result, torch.as_tensor(data, dtype=result.dtype, device="cpu"))
+        return result
+
+
+def _is_meta(value: object) -> bool:
+    return isinstance(value, torch.Tensor) and value.device.type == "meta"
+
+
+def _without_cuda(value: Any) -> Any:
+    names_cuda = isinstance(value, torch.device | str) and str(value).partition(":")[0] == "cuda"
+    return torch.device("meta") if names_cuda else value
+
+
+def _as_indices(index: Any) -> Any:
+    """Lists of numbers as real tensors, so that indexing keeps what they say."""
+    if isinstance(index, tuple):
+        return tuple(map(_as_indices, index))
+    if isinstance(index, list) and index and all(type(item) is int for item in index):
+        return torch.tensor(index, device="cpu")
+    return index
+
+
+def _worth_following(tensor: torch.Tensor) -> bool:
+    return tensor.numel() <= (_BOOLEAN if tensor.dtype is torch.bool else _NUMBERS)
+
+
+def _of_sound_numbers(func: torch._ops.OpOverload, args: tuple[Any, ...]) -> bool | None:
+    """What a test for NaN or infinity says of every number of a run that goes well."""
+    if func in (aten.isnan.default, aten.isinf.default):
+        return False
+    if func is aten.eq.Tensor and args[0] is args[1]:  # `isfinite` asks whether x == x …
+        return True
+    if func is aten.ne.Scalar and args[1] == math.inf:  # … and whether |x| != inf
+        return True
+    return None
+
+
 def _depends_on_data(func: torch._ops.OpOverload) -> bool:
     return (
         torch.Tag.data_dependent_output in func.tags or torch.Tag.dynamic_output_shape in func.tags
     ) and func not in _INDEXING
+
+
+def _is_determined(func: torch._ops.OpOverload) -> bool:
+    return (
+        torch.Tag.nondeterministic_seeded not in func.tags
+        and func.overloadpacket not in _WITHOUT_CONTENT
+    )
+
+
+def _leaves_for_cpu(kwargs: Mapping[str, Any]) -> bool:
+    device = kwargs.get("device")
+    return isinstance(device, torch.device) and device.type == "cpu"
 
 
 def _on_meta(kwargs: Mapping[str, Any]) -> bool:

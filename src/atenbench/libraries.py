@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import difflib
 import importlib
+import inspect
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -12,7 +14,7 @@ from typing import Any
 
 import torch
 
-from atenbench.cuda_calls import attention_backend, dropping
+from atenbench.cuda_calls import attention_backend
 from atenbench.errors import UserError
 from atenbench.known_values import KnownValues
 from atenbench.meta_build import build
@@ -53,9 +55,8 @@ def construct(entry: Entry, known: KnownValues) -> torch.nn.Module:
 
 @contextlib.contextmanager
 def kernels(entry: Entry) -> Iterator[None]:
-    """Within it, attention and dropout are called as the entry says."""
-    backend = "math" if entry.attention == "eager" else entry.attention
-    with attention_backend(backend), dropping(entry.dropout):
+    """Within it, attention is called as the entry says."""
+    with attention_backend("math" if entry.attention == "eager" else entry.attention):
         yield
 
 
@@ -112,30 +113,54 @@ def _transformers(entry: Entry, known: KnownValues) -> torch.nn.Module:
     cls = getattr(transformers, entry.model)
     if getattr(cls, "config_class", None) is None:
         raise UserError(f"{_key(entry)} is no model class with a configuration of its own")
-    config = _configure(cls.config_class, entry)
+    config = _configure(cls, entry)
     if entry.mode in ("train", "eval"):
         config.use_cache = False
-    attention = "eager" if entry.attention == "eager" else None
-    return build(
-        lambda: cls._from_config(config, dtype=DTYPES[entry.dtype], attn_implementation=attention),
-        known,
-    )
+    dtype = DTYPES[entry.dtype]
+    choices: dict[str, Any] = {"dtype": dtype}
+    if entry.attention == "eager":
+        choices["attn_implementation"] = "eager"
+    if cls._can_set_experts_implementation():
+        # One grouped product for all experts, as by default on CUDA; a loop over the experts that
+        # were chosen would depend on the weights.
+        choices["experts_implementation"] = "grouped_mm"
+    model = build(lambda: cls._from_config(config, **choices), known)
+    _cast_parameters(model, dtype)
+    return model
 
 
-def _configure(config_class: Any, entry: Entry) -> Any:
-    config = config_class(**entry.config)
+def _cast_parameters(model: torch.nn.Module, dtype: torch.dtype) -> None:
+    """As loading a checkpoint does: parameters but not buffers, and not what must stay float."""
+    kept = set(getattr(model, "_keep_in_fp32_modules_strict", None) or ())
+    if dtype is torch.float16:
+        kept |= set(getattr(model, "_keep_in_fp32_modules", None) or ())
+    for name, parameter in model.named_parameters():
+        if parameter.is_floating_point() and kept.isdisjoint(name.split(".")):
+            parameter.data = parameter.data.to(dtype)
+
+
+def _configure(cls: Any, entry: Entry) -> Any:
+    config_class = cls.config_class
     # transformers keeps any unknown keyword as an attribute: a typo would trace another model.
     plain = config_class()
     fields = set(plain.to_dict()) | set(config_class.attribute_map)
     for name in entry.config:
-        if name not in fields and not hasattr(plain, name):
+        if name not in fields and not hasattr(plain, name) and not _reads(cls, name):
             close = difflib.get_close_matches(name, fields, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
             raise UserError(
                 f"{entry.suite}/{entry.name}: config.{name}: "
                 f"{config_class.__name__} has no such field{hint}"
             )
-    return config
+    return config_class(**entry.config)
+
+
+def _reads(cls: Any, name: str) -> bool:
+    """Whether the model's code asks for a field that its configuration does not declare."""
+    source = inspect.getsource(importlib.import_module(cls.__module__))
+    return (
+        re.search(rf"config, \"{re.escape(name)}\"|config\.{re.escape(name)}\b", source) is not None
+    )
 
 
 def _diffusers(entry: Entry, known: KnownValues) -> torch.nn.Module:

@@ -88,7 +88,7 @@ def build(construct: Callable[[], torch.nn.Module], known: KnownValues) -> torch
 
     The buffers that the constructor computed (positions, masks) are known to a later recording.
     """
-    with torch.random.fork_rng(devices=[]), _Building():
+    with torch.random.fork_rng(devices=[]), _Building():  # type: ignore[no-untyped-call]
         torch.manual_seed(0)
         model = construct()
     return to_meta(model, known)
@@ -96,7 +96,7 @@ def build(construct: Callable[[], torch.nn.Module], known: KnownValues) -> torch
 
 def to_meta(model: torch.nn.Module, known: KnownValues) -> torch.nn.Module:
     """Move every parameter and buffer to meta in place; what was shared stays shared."""
-    moved: dict[int, torch.Tensor] = {}
+    moved: dict[int, Any] = {}
     for module in model.modules():
         for name, parameter in module._parameters.items():
             if parameter is not None and parameter.device.type != "meta":
@@ -104,10 +104,11 @@ def to_meta(model: torch.nn.Module, known: KnownValues) -> torch.nn.Module:
                     moved[id(parameter)] = torch.nn.Parameter(
                         parameter.detach().to("meta"), requires_grad=parameter.requires_grad
                     )
-                module._parameters[name] = moved[id(parameter)]  # type: ignore[assignment]
+                module._parameters[name] = moved[id(parameter)]
         for name, buffer in module._buffers.items():
-            if buffer is not None:
-                module._buffers[name] = moved.setdefault(id(buffer), buffer.to("meta"))
-                if buffer.device.type != "meta":
-                    known.give(module._buffers[name], buffer)
+            if buffer is not None and buffer.device.type != "meta":
+                if id(buffer) not in moved:
+                    moved[id(buffer)] = buffer.to("meta")
+                    known.give(moved[id(buffer)], buffer)
+                module._buffers[name] = moved[id(buffer)]
     return model

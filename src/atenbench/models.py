@@ -13,15 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import yaml
 
+from atenbench.configuration import Schema, checked, read_yaml
 from atenbench.errors import UserError
 
 SCHEMA = Path(__file__).parents[2] / "workflow" / "schemas" / "models.schema.yaml"
 """The schema that ships with the pipeline."""
-
-MODES = ("train", "eval", "prefill", "decode")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +42,7 @@ class Entry:
     size: tuple[int, int] | None
     labels: str | None
     attention: str
-    dropout: bool
+    training: bool
     record: str
     declared: Mapping[str, Any]
     """The entry as written, with its one mode: what the manifest keeps."""
@@ -82,35 +80,36 @@ def read(path: Path, schema: Path = SCHEMA) -> Models:
     Raises:
         UserError: the file cannot be read at all; faults of single entries are kept by entry.
     """
-    try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}") from None
-    except yaml.YAMLError as error:
-        raise UserError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
-    rules = yaml.safe_load(schema.read_text(encoding="utf-8"))
-    templates = rules["properties"]["templates"]
-    whole = {**rules, "properties": {"templates": templates, "models": {"type": "array"}}}
-    fault = _first_fault(document, whole)
-    if fault:
-        raise UserError(f"{path}: {fault}")
+    rules = read_yaml(schema)
+    # First without the entries' own rules: a fault in one of them concerns that one alone.
+    whole = {**rules, "properties": {**rules["properties"], "models": {"type": "array"}}}
+    document = checked(_read(path), whole, str(path))
     return _collect(path, document["models"], rules["properties"]["models"]["items"])
 
 
-def _collect(path: Path, declared: Iterable[Any], rules: Mapping[str, Any]) -> Models:
+def _read(path: Path) -> Any:
+    """The file's content; unlike the configuration's reader, this one knows `<<`."""
+    try:
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
+
+
+def _collect(path: Path, declared: Iterable[Any], rules: Schema) -> Models:
     entries: dict[str, Entry] = {}
     faults: dict[str, str] = {}
     for number, item in enumerate(declared, start=1):
-        label = _label(item, number)
-        fault = _first_fault(item, rules)
-        if fault:
-            faults |= {file: f"{path}: {label}: {fault}" for file in _files(item)} or {
-                label: f"{path}: {label}: {fault}"
-            }
+        name = f"{path}: {_label(item, number)}"
+        try:
+            sound = checked(item, rules, name)
+        except UserError as error:
+            faults |= dict.fromkeys(_files(item) or [f"entry {number}"], str(error))
             continue
-        for entry in _expand(item):
+        for entry in _expand(sound, item):
             if entry.file in entries:
-                faults[entry.file] = f"{path}: {label}: name: a second entry makes {entry.file}"
+                faults[entry.file] = f"{name}: name: two entries make {entry.file}"
             entries[entry.file] = entry
     return Models({file: entries[file] for file in entries if file not in faults}, faults)
 
@@ -131,22 +130,8 @@ def _files(item: Any) -> list[str]:
     return [f"{stem}.txt"]
 
 
-def _first_fault(document: Any, rules: Mapping[str, Any]) -> str | None:
-    """The key at fault and what is allowed there, or None."""
-    error = jsonschema.exceptions.best_match(
-        jsonschema.Draft202012Validator(rules).iter_errors(document)
-    )
-    if error is None:
-        return None
-    key = ".".join(map(str, error.absolute_path))
-    if error.validator == "additionalProperties":
-        known = error.schema["properties"]
-        unknown = sorted(set(error.instance) - set(known))
-        return f"unknown key {', '.join(map(repr, unknown))}; known are {', '.join(known)}"
-    return f"{key}: {error.message}" if key else error.message
-
-
-def _expand(item: Mapping[str, Any]) -> Iterable[Entry]:
+def _expand(item: Mapping[str, Any], declared: Mapping[str, Any]) -> Iterable[Entry]:
+    """The entries of an item with its defaults, one for each of its modes."""
     modes = item["mode"]
     for mode in [modes] if isinstance(modes, str) else modes:
         suffix = "" if isinstance(modes, str) else f".{mode}"
@@ -160,14 +145,14 @@ def _expand(item: Mapping[str, Any]) -> Iterable[Entry]:
             dtype=item["dtype"],
             mode=mode,
             file=f"{item['suite']}/{item['name']}{suffix}.txt",
-            config=item.get("config", {}),
-            inputs=item.get("inputs", {}),
-            batch=item.get("batch", 1),
+            config=item["config"],
+            inputs=item["inputs"],
+            batch=item["batch"],
             sequence=item.get("sequence"),
             size=(size, size) if isinstance(size, int) else tuple(size) if size else None,
             labels=item.get("labels"),
-            attention=item.get("attention", "auto"),
-            dropout=item.get("dropout", True),
-            record=item.get("record", "compute"),
-            declared={**item, "mode": mode},
+            attention=item["attention"],
+            training=item["training"],
+            record=item["record"],
+            declared={**declared, "mode": mode},
         )

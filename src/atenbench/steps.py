@@ -18,6 +18,9 @@ _TORCH_DTYPES = {**DTYPES, "i64": torch.int64, "i32": torch.int32, "b8": torch.b
 
 _LONG = torch.int64
 
+# Below and above these stand the special tokens of the usual vocabularies.
+_FIRST_WORD, _WORDS = 10, 80
+
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
@@ -36,7 +39,7 @@ def step(entry: Entry, model: torch.nn.Module, known: KnownValues) -> Callable[[
     """
     inputs = make_inputs(entry, known)
     if entry.mode == "train":
-        model.train()
+        model.train(entry.training)
         return lambda: _train(entry, model, inputs)
     model.eval()
     if entry.mode == "eval":
@@ -70,10 +73,10 @@ def _decode(entry: Entry, model: torch.nn.Module, inputs: Inputs) -> Callable[[]
 
 
 def loss_of(output: Any, target: torch.Tensor | None) -> torch.Tensor:
-    """The scalar to differentiate: the model's own loss, cross entropy, or the mean of all outputs."""
+    """The scalar to differentiate: the model's own loss, cross entropy, or the outputs' mean."""
     own = getattr(output, "loss", None)
-    if own is not None:
-        return own  # type: ignore[no-any-return]
+    if isinstance(own, torch.Tensor):
+        return own if own.dim() == 0 else own.mean()
     if target is not None:
         scores = output if isinstance(output, torch.Tensor) else output[0]
         return torch.nn.functional.cross_entropy(scores, target)
@@ -83,8 +86,8 @@ def loss_of(output: Any, target: torch.Tensor | None) -> torch.Tensor:
 def _mean(output: Any) -> torch.Tensor:
     if isinstance(output, torch.Tensor):
         return output.sum() / output.numel()
-    parts = [_mean(part) for part in _parts(output)]
-    return sum(parts[1:], parts[0]) / len(parts)
+    means = [_mean(part) for part in _parts(output)]
+    return means[0] if len(means) == 1 else sum(means[1:], means[0]) / len(means)
 
 
 def _parts(output: Any) -> list[Any]:
@@ -108,31 +111,40 @@ def make_inputs(entry: Entry, known: KnownValues) -> Inputs:
     Raises:
         UserError: a key that the kind of input needs is missing, or an input is no tensor.
     """
-    make = {
+    make: dict[str, Callable[[Entry, KnownValues], Inputs]] = {
         "tokens": _tokens,
         "pairs": _pairs,
         "image": _image,
         "waveform": _waveform,
         "spectrogram": _spectrogram,
-        "custom": lambda entry: Inputs((), {}),
-    }[entry.input]
-    made = make(entry)
+        "custom": _custom,
+    }
+    made = make[entry.input](entry, known)
     further = {name: _given(entry, name, value, known) for name, value in entry.inputs.items()}
     return Inputs(made.positional, {**made.keywords, **further}, made.target)
 
 
-def _tokens(entry: Entry) -> Inputs:
+def _tokens(entry: Entry, known: KnownValues) -> Inputs:
     shape = entry.batch, _sequence(entry)
-    return Inputs((), {"input_ids": _empty(shape, _LONG)} | _labels(entry, shape, "tokens"))
+    return Inputs((), {"input_ids": _text(shape, known)} | _labels(entry, shape, "tokens"))
 
 
-def _pairs(entry: Entry) -> Inputs:
+def _pairs(entry: Entry, known: KnownValues) -> Inputs:
     shape = entry.batch, _sequence(entry)
-    keywords = {"input_ids": _empty(shape, _LONG), "decoder_input_ids": _empty(shape, _LONG)}
+    keywords = {"input_ids": _text(shape, known), "decoder_input_ids": _text(shape, known)}
     return Inputs((), keywords | _labels(entry, shape, "tokens"))
 
 
-def _image(entry: Entry) -> Inputs:
+def _text(shape: tuple[int, int], known: KnownValues) -> torch.Tensor:
+    """Tokens with known ids: models look for padding, of which there is none here."""
+    count = shape[0] * shape[1]
+    ids = (_FIRST_WORD + torch.arange(count) % _WORDS).reshape(shape)
+    tokens = ids.to("meta")
+    known.give(tokens, ids)
+    return tokens
+
+
+def _image(entry: Entry, known: KnownValues) -> Inputs:
     if entry.size is None:
         raise _missing(entry, "size")
     image = _empty((entry.batch, 3, *entry.size), DTYPES[entry.dtype])
@@ -142,17 +154,21 @@ def _image(entry: Entry) -> Inputs:
     return Inputs((image,), {}, _empty((entry.batch,), _LONG) if learns else None)
 
 
-def _waveform(entry: Entry) -> Inputs:
+def _waveform(entry: Entry, known: KnownValues) -> Inputs:
     shape = entry.batch, _sequence(entry)
     sound = {"input_values": _empty(shape, DTYPES[entry.dtype])}
     return Inputs((), sound | _labels(entry, shape, "none"))
 
 
-def _spectrogram(entry: Entry) -> Inputs:
+def _spectrogram(entry: Entry, known: KnownValues) -> Inputs:
     # Whisper and its kin: mel bins are fixed by the model, the decoder starts from one text.
     bins = entry.config.get("num_mel_bins", 80)
     features = _empty((entry.batch, bins, _sequence(entry)), DTYPES[entry.dtype])
     return Inputs((), {"input_features": features} | _labels(entry, (), "none"))
+
+
+def _custom(entry: Entry, known: KnownValues) -> Inputs:
+    return Inputs((), {})
 
 
 def _labels(entry: Entry, tokens: tuple[int, ...], usual: str) -> dict[str, torch.Tensor]:

@@ -9,11 +9,11 @@ tracing environment; nothing of the main job imports it.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from atenbench.atomic import replacing
 from atenbench.errors import UserError
@@ -69,25 +69,16 @@ def trace_entry(entry: Entry, output: Path) -> None:
         temporary.write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
-class _faults_named:
-    """Turns what a model raises while it runs into a message with the entry and the place."""
-
-    def __init__(self, entry: Entry) -> None:
-        self.entry = entry
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
-        if isinstance(error, Exception) and not isinstance(error, UserError):
-            frame = traceback
-            while frame.tb_next is not None:
-                frame = frame.tb_next
-            place = f"{frame.tb_frame.f_code.co_filename}:{frame.tb_lineno}"
-            reason = " ".join(f"{type(error).__name__}: {error}".split())[:600]
-            raise UserError(
-                f"{self.entry.file}: the model does not run on meta tensors: {reason}"
-            ) from error
+@contextlib.contextmanager
+def _faults_named(entry: Entry) -> Iterator[None]:
+    """Turns what a model raises while it runs into a message that names the entry."""
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:600]
+        raise UserError(f"{entry.file}: does not run on meta tensors: {reason}") from error
 
 
 if __name__ == "__main__":
