@@ -6,6 +6,7 @@
 #   results/{rule}s/{shard}-of-{shards}.parquet           the tables that are split into shards
 #   results/backend_bench_problems.{parquet,json}         what is published
 #   results/traces/all.txt, models/{suite}/{model}.txt    problems as traces again
+#   results/plots/{plot}.{html,svg,png}, tables/{table}.html, explorer.html    to look at
 #   results/dataset/{file}                                the folder that is uploaded, with a manifest
 #   results/downloads/{key}/{file}                        published files that went in, of a server
 #   logs/{rule}[-{shard}-of-{shards}].log                 what each rule said
@@ -31,17 +32,20 @@ include: "workflow/rules/aggregate.smk"
 include: "workflow/rules/inspect.smk"
 include: "workflow/rules/shard.smk"
 include: "workflow/rules/measure.smk"
+include: "workflow/rules/roofline.smk"
 include: "workflow/rules/tag.smk"
 include: "workflow/rules/worth.smk"
 include: "workflow/rules/export.smk"
 include: "workflow/rules/policy_differences.smk"
 include: "workflow/rules/retrace.smk"
 include: "workflow/rules/changes.smk"
+include: "workflow/rules/looking.smk"
+include: "workflow/rules/report.smk"
 include: "workflow/rules/dataset.smk"
 
 
-rule all:
-    default_target: True
+# The tables alone, without anything to look at.
+rule curate:
     input:
         "results/backend_bench_problems.parquet",
         "results/backend_bench_problems.json",
@@ -50,13 +54,14 @@ rule all:
         "results/policy_differences.md",
 
 
-onsuccess:
-    if Path("results/rejects.parquet").exists():
-        from pyarrow.parquet import read_metadata
+rule all:
+    default_target: True
+    input:
+        rules.curate.input,
+        rules.plots.output,
+        rules.tables.output,
+        rules.explorer.output,
 
-        rejected = read_metadata("results/rejects.parquet").num_rows
-        if rejected:
-            print(
-                f"{rejected} trace lines could not be read; they are in results/rejects.parquet.",
-                file=sys.stderr,
-            )
+
+onsuccess:
+    tell_summary()

@@ -8,7 +8,7 @@ import pytest
 
 from curated import SQL
 
-FILES = sorted(SQL.glob("*.sql"))
+FILES = sorted(SQL.rglob("*.sql"))
 
 
 def parsed(file: Path) -> dict:

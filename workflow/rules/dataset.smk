@@ -1,5 +1,10 @@
 # What the data set holds, by the names that its files have there.
 DATASET_FILES = {
+    "README.md": "results/dataset_card.md",
+    "images/funnel.svg": "results/plots/funnel.svg",
+    "images/overhead.svg": "results/plots/overhead.svg",
+    "images/worth.svg": "results/plots/worth.svg",
+    "README.md": "results/dataset_card.md",
     "backend_bench_problems.parquet": "results/backend_bench_problems.parquet",
     "backend_bench_problems.json": "results/backend_bench_problems.json",
     "operator_input_models_mapping.parquet": "results/operator_input_models_mapping.parquet",

@@ -1,6 +1,6 @@
 rule worth:
     input:
-        calls="results/calls.parquet",
+        calls=calls_tables(),
         cases="results/cases.parquet",
         measurements=measurement_tables(),
         sql=repository("workflow/sql/worth.sql"),

@@ -1,0 +1,85 @@
+"""Tables → the data set's card: a README whose head tells the Hugging Face hub what loads how."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from atenbench import query
+from atenbench.aggregate import MAPPING
+from atenbench.atomic import replacing
+from atenbench.problem import PROBLEM
+from atenbench.record import field_table
+from atenbench.summary import summarized
+
+TEMPLATE = Path(__file__).with_suffix(".md")
+
+_WORDS = {
+    "lines": "trace lines",
+    "pairs": "problems",
+    "operators": "operators",
+    "models": "models",
+    "synthetic": "synthetic problems",
+    "runnable": "runnable",
+    "included": "in the benchmark",
+    "measured": "measured",
+    "overhead_dominated": "overhead-dominated",
+}
+
+
+def write_card(
+    sql: Path, tables: Mapping[str, query.Source], overhead_threshold: float, output: Path
+) -> None:
+    """Write the card.
+
+    Args:
+        sql: the file ``summary.sql``.
+        tables: ``problems``, ``calls`` and ``rejects``.
+        overhead_threshold: what was taken for it.
+        output: the card.
+    """
+    said = query.file_metadata(str(tables["problems"]))
+    text = card(summarized(sql, tables), said, overhead_threshold)
+    with replacing(output) as part:
+        part.write_text(text, encoding="utf-8")
+
+
+def card(summary: Mapping[str, Any], said: Mapping[str, str], overhead_threshold: float) -> str:
+    """The text of the card, from the summary and the metadata of the problems' file."""
+    device = said.get("device", "off")
+    return Template(TEMPLATE.read_text(encoding="utf-8")).substitute(
+        size=_size(summary["pairs"]),
+        models=f"{summary['models']:,}",
+        pairs=f"{summary['pairs']:,}",
+        counts=_lines((words, f"{summary[name]:,}") for name, words in _WORDS.items()),
+        reasons=_lines((reason, f"{n:,}") for reason, n in summary["by_reason"].items()),
+        suites=_lines(
+            (suite, f"{has['models']:,}", f"{has['problems']:,}")
+            for suite, has in summary["by_suite"].items()
+        ),
+        device="Nothing was measured" if device == "off" else f"Measured on {_plain(device)}",
+        threshold=f"{overhead_threshold:g}",
+        problem_fields=field_table(PROBLEM),
+        mapping_fields=field_table(MAPPING),
+        provenance=_lines(said.items()),
+    )
+
+
+def _lines(rows: Iterable[Iterable[str]]) -> str:
+    return "\n".join(f"| {' | '.join(map(_plain, row))} |" for row in rows)
+
+
+def _plain(text: str) -> str:
+    """Text of the traces' (a suite's name) as it is: no markup, no HTML, no cell of its own."""
+    return re.sub(r"([\\`*_<>|\[\]!#&])", r"\\\1", text)
+
+
+def _size(rows: int) -> str:
+    """The hub's word for so many rows."""
+    for most, word in ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K")):
+        if rows < most:
+            return word
+    return "100K<n<1M" if rows < 1_000_000 else "1M<n<10M"

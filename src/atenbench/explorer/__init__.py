@@ -1,0 +1,1 @@
+"""One self-contained page over all problems; :mod:`atenbench.explorer.page` writes it."""
