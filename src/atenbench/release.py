@@ -38,7 +38,7 @@ TABLES = (
     "operator_input_models_mapping.json",
     "problem_details.parquet",
 )
-REQUIRED = (*TABLES, "CHANGELOG.md")
+REQUIRED = (*TABLES, "README.md", "CHANGELOG.md")
 
 _VERSION = re.compile(r"## (\d+\.\d+\.\d+)\b.*")
 _POLICY = re.compile(r"Policy: `([0-9a-f]{16})`")
