@@ -108,7 +108,8 @@ class CallTable:
         for start in range(0, whole, ROWS_PER_GROUP):
             group = _compacted(table.slice(start, min(ROWS_PER_GROUP, whole - start)))
             self._writer.write_table(group)
-        self._tables = [table.slice(whole)] if whole < rows else []
+        # A slice would keep all of the table, and its dictionaries would grow into the next group.
+        self._tables = [_compacted(table.slice(whole))] if whole < rows else []
 
 
 def _table(runs: Sequence[Run]) -> pa.Table:

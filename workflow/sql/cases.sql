@@ -2,14 +2,26 @@
 --
 -- Arguments that mean the same are one case, under the spelling that was called most often.
 -- Calls counted 0 are made-up problems: they add a case, and no model.
-WITH by_model AS (
+WITH names AS (
+    SELECT list_sort(list(DISTINCT suite || '/' || model)) AS names
+    FROM (SELECT DISTINCT suite, model FROM calls WHERE count > 0)
+),
+
+-- A model is gathered by its number, a tenth of its name's size; the numbers sort like the names.
+models AS (
+    SELECT suite, model, list_position(names, suite || '/' || model)::INTEGER AS number
+    FROM (SELECT DISTINCT suite, model FROM calls WHERE count > 0)
+    CROSS JOIN names
+),
+
+merged AS (
     SELECT
         op_name,
         coalesce(canonical, args) AS meaning,
-        args,
-        suite || '/' || model AS model,
-        sum(count) AS count
+        sum(count) AS count,
+        list(number) FILTER (count > 0) AS numbers
     FROM calls
+    LEFT JOIN models USING (suite, model)
     GROUP BY ALL
 ),
 
@@ -22,7 +34,7 @@ respelled AS (
 
 spellings AS (
     SELECT op_name, meaning, args, sum(count) AS count
-    FROM by_model
+    FROM (SELECT op_name, coalesce(canonical, args) AS meaning, args, count FROM calls)
     SEMI JOIN respelled USING (op_name, meaning)
     GROUP BY ALL
 ),
@@ -33,24 +45,17 @@ preferred AS (
     GROUP BY ALL
 ),
 
-merged AS (
-    SELECT
-        op_name,
-        meaning,
-        sum(count) AS count,
-        list(model) FILTER (count > 0) AS models
-    FROM by_model
-    GROUP BY ALL
-),
-
 cases AS (
     SELECT
         op_name,
         coalesce(args, meaning) AS args,
         count,
-        list_sort(list_distinct(coalesce(models, []))) AS in_models
+        list_transform(
+            list_sort(list_distinct(coalesce(numbers, []))), lambda number: names[number]
+        ) AS in_models
     FROM merged
     LEFT JOIN preferred USING (op_name, meaning)
+    CROSS JOIN names
 )
 
 SELECT
