@@ -4,7 +4,6 @@ DATASET_FILES = {
     "images/funnel.svg": "results/plots/funnel.svg",
     "images/overhead.svg": "results/plots/overhead.svg",
     "images/worth.svg": "results/plots/worth.svg",
-    "README.md": "results/dataset_card.md",
     "backend_bench_problems.parquet": "results/backend_bench_problems.parquet",
     "backend_bench_problems.json": "results/backend_bench_problems.json",
     "operator_input_models_mapping.parquet": "results/operator_input_models_mapping.parquet",
