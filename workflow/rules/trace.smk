@@ -24,12 +24,14 @@ rule trace:
     conda:
         "../envs/trace.yaml"
     params:
-        python=config["trace_python"],
+        python=trace_python,
         source=repository("src"),
     message:
         "Tracing {wildcards.file}"
     shell:
-        'PYTHONPATH={params.source:q}:"$PWD" {params.python:q} -m atenbench.tracing'
+        "command -v {params.python:q} > /dev/null || {{ echo 'No tracing environment at"
+        " {params.python} (configuration: trace_python); make trace-env sets it up' >&2; exit 1; }};"
+        ' PYTHONPATH={params.source:q}:"$PWD" {params.python:q} -m atenbench.tracing'
         " {input.models:q} {wildcards.file:q}.txt {output.trace:q} --log {log:q}"
 
 

@@ -27,3 +27,10 @@ def models_file(wildcards):
     """New to the traces whose entries have changed in it, and old to all others."""
     models_file = resolve(config["models"])
     return models_file if is_stale(f"{wildcards.file}.txt") else ancient(models_file)
+
+
+def trace_python(wildcards) -> str:
+    """The tracing environment's: of the working directory, of the clone, or a command."""
+    python = config["trace_python"]
+    places = [Path(python), CLONE / python]
+    return next((str(place) for place in places if place.exists()), python)
