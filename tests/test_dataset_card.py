@@ -3,11 +3,14 @@
 import shutil
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import yaml
 
 from atenbench import query
 from atenbench.aggregate import MAPPING
+from atenbench.changes import CHANGES
 from atenbench.dataset_card import card, write_card
 from atenbench.problem import PROBLEM
 from atenbench.record import schema
@@ -78,6 +81,20 @@ def test_it_says_what_the_tables_hold(dataset: Path) -> None:
         assert line in text
     for field in (*PROBLEM, *MAPPING):
         assert f"| `{field.name}` |" in text
+
+
+def test_it_names_the_differences_from_an_earlier_release(tmp_path: Path) -> None:
+    tables = small_set(tmp_path)
+    given = {name: tables[name] for name in ("problems", "calls", "rejects")}
+    row = {"kind": "added", "op_name": "aten.abs.default", "args": "((), {})"}
+    table = pa.Table.from_pylist([row], schema=CHANGES)
+    pq.write_table(table, tmp_path / "changes.parquet")
+    changes = ("v1 <b>", tmp_path / "changes.parquet")
+    write_card(SQL / "summary.sql", given, 1.3, tmp_path / "README.md", changes)
+    text = (tmp_path / "README.md").read_text(encoding="utf-8")
+    section = text.partition("## Changes since v1 \\<b\\>\n")[2].partition("## Fields")[0]
+    cells = [cell.strip() for cell in section.splitlines()[3].strip("|").split("|")]
+    assert cells == ["Added", "1", "1"]
 
 
 def test_names_of_traces_stay_text(tmp_path: Path) -> None:

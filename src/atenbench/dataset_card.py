@@ -8,7 +8,9 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from atenbench import query
+import pyarrow.parquet as pq
+
+from atenbench import changes_report, query
 from atenbench.aggregate import MAPPING
 from atenbench.atomic import replacing
 from atenbench.problem import PROBLEM
@@ -31,7 +33,11 @@ _WORDS = {
 
 
 def write_card(
-    sql: Path, tables: Mapping[str, query.Source], overhead_threshold: float, output: Path
+    sql: Path,
+    tables: Mapping[str, query.Source],
+    overhead_threshold: float,
+    output: Path,
+    changes: tuple[str, Path] | None = None,
 ) -> None:
     """Write the card.
 
@@ -40,14 +46,24 @@ def write_card(
         tables: ``problems``, ``calls`` and ``rejects``.
         overhead_threshold: what was taken for it.
         output: the card.
+        changes: the earlier release that this one was compared with, and ``changes.parquet``.
     """
     said = query.file_metadata(str(tables["problems"]))
-    text = card(summarized(sql, tables), said, overhead_threshold)
+    since = "" if changes is None else _changes(*changes)
+    text = card(summarized(sql, tables), said, overhead_threshold, since)
     with replacing(output) as part:
         part.write_text(text, encoding="utf-8")
 
 
-def card(summary: Mapping[str, Any], said: Mapping[str, str], overhead_threshold: float) -> str:
+def _changes(previous: str, table: Path) -> str:
+    """The differences to an earlier release, as a section of the card."""
+    found = changes_report.summary(pq.read_table(table).to_pylist())
+    return f"\n## Changes since {_plain(previous)}\n\n{found}\n\n`changes.md` lists them.\n"
+
+
+def card(
+    summary: Mapping[str, Any], said: Mapping[str, str], overhead_threshold: float, changes: str = ""
+) -> str:
     """The text of the card, from the summary and the metadata of the problems' file."""
     device = said.get("device", "off")
     return Template(TEMPLATE.read_text(encoding="utf-8")).substitute(
@@ -62,6 +78,7 @@ def card(summary: Mapping[str, Any], said: Mapping[str, str], overhead_threshold
         ),
         device="Nothing was measured" if device == "off" else f"Measured on {_plain(device)}",
         threshold=f"{overhead_threshold:g}",
+        changes=changes,
         problem_fields=field_table(PROBLEM),
         mapping_fields=field_table(MAPPING),
         provenance=_lines(said.items()),

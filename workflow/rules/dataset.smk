@@ -13,6 +13,8 @@ DATASET_FILES = {
     "traces": "results/traces/models",
     "CHANGELOG.md": resolve("CHANGELOG.md"),
 }
+if config["previous_release"]:
+    DATASET_FILES["changes.md"] = "results/changes.md"
 
 
 rule dataset:

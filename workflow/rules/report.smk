@@ -97,6 +97,7 @@ rule dataset_card:
         problems="results/backend_bench_problems.parquet",
         calls=calls_tables(),
         rejects="results/rejects.parquet",
+        changes=["results/changes.parquet"] if config["previous_release"] else [],
         sql=repository("workflow/sql/summary.sql"),
         template=repository("src/atenbench/dataset_card.md"),
         code=library("atenbench.dataset_card"),
@@ -108,6 +109,7 @@ rule dataset_card:
         "../../environment.yml"
     params:
         overhead_threshold=config["overhead_threshold"],
+        previous=config["previous_release"],
     message:
         "Writing the data set's card"
     script:
