@@ -10,10 +10,9 @@ of them are measured.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
-import os
 import random
-import signal
 import subprocess
 import sys
 import time
@@ -92,12 +91,14 @@ def run_and_kill(command: list[str], folder: Path, draw: random.Random) -> list[
     time.sleep(draw.uniform(0, 3))
     victim = draw.choice(["snakemake", "measure", "worker"])
     tree = family(run)
-    if victim in tree:
-        os.kill(tree[victim].pid, signal.SIGKILL)
+    with contextlib.suppress(KeyError, psutil.NoSuchProcess):  # it may not live just now
+        tree[victim].kill()
         killed.append(victim)
     time.sleep(draw.uniform(0, 2))
     for name, process in tree.items():  # a worker's death is survived, an orphan goes on: end it
-        if name != victim and process.is_running():
+        if name == victim:
+            continue
+        with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
             killed += [name] if name == "measure" else []
     run.wait()
@@ -107,7 +108,11 @@ def run_and_kill(command: list[str], folder: Path, draw: random.Random) -> list[
 def family(run: psutil.Process) -> dict[str, psutil.Process]:
     """Snakemake, the measuring script and its worker, as far as they live."""
     found = {"snakemake": run}
-    for child in run.children(recursive=True):
+    try:
+        children = run.children(recursive=True)
+    except psutil.NoSuchProcess:
+        return {}
+    for child in children:
         try:
             line = " ".join(child.cmdline())
         except psutil.Error:
