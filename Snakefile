@@ -61,6 +61,7 @@ rule all:
         rules.plots.output,
         rules.tables.output,
         rules.explorer.output,
+        rules.dataset.output,
 
 
 onsuccess:

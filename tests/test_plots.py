@@ -136,8 +136,3 @@ def test_every_page_opens_offline_and_runs_nothing_of_a_trace(written: Path) -> 
         page.page.wait_for_selector("#vg-tooltip-element.visible")
         assert page.page.evaluate("window.hacked") is None
     assert page.faults == []
-
-
-def test_shares_in_words() -> None:
-    words = [style.percent(part) for part in (0, 0.00004, 0.0123, 0.1, 0.994, 1)]
-    assert words == ["0 %", "under 0.1 %", "1.2 %", "10 %", "99 %", "100 %"]

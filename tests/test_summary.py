@@ -41,7 +41,7 @@ def test_the_numbers(tmp_path: Path) -> None:
 
 def test_the_words(tmp_path: Path) -> None:
     text = in_words(summary(tmp_path))
-    assert "9 trace lines are 7 problems of 7 operators, called by 3 models." in text
+    assert "9 trace lines, 7 problems of 7 operators, called by 3 models." in text
     assert "measure 60.0 s, tag 1.5 s" in text
     assert text.endswith("2 trace lines could not be read; they are in results/rejects.parquet.")
 

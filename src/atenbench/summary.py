@@ -9,6 +9,7 @@ from typing import Any
 
 from atenbench import query
 from atenbench.atomic import replacing
+from atenbench.words import many
 
 COUNTS = (
     *("lines", "rejected", "pairs", "operators", "models", "synthetic", "runnable", "included"),
@@ -38,16 +39,16 @@ def write_summary(summary: Mapping[str, Any], output: Path) -> None:
 
 def in_words(summary: Mapping[str, Any]) -> str:
     """A few lines for the terminal."""
-    count = {name: f"{summary[name]:,}" for name in COUNTS}
     lines = [
-        f"{count['lines']} trace lines are {count['pairs']} problems of {count['operators']} "
-        f"operators, called by {count['models']} models.",
-        f"{count['included']} are in the benchmark; {count['runnable']} are runnable.",
+        f"{many(summary['lines'], 'trace line')}, {many(summary['pairs'], 'problem')} of "
+        f"{many(summary['operators'], 'operator')}, called by {many(summary['models'], 'model')}.",
+        f"In the benchmark {summary['included']:,}, runnable {summary['runnable']:,}.",
         *(
-            f"  left out {problems:,}: {reason}"
-            for reason, problems in summary["by_reason"].items()
+            f"  left out {left:,}: {reason}"
+            for reason, left in summary["by_reason"].items()
         ),
-        f"{count['measured']} measured, {count['overhead_dominated']} of these launch overhead.",
+        f"Measured {summary['measured']:,}, of these launch overhead "
+        f"{summary['overhead_dominated']:,}.",
     ]
     slowest = sorted(summary["seconds_by_rule"].items(), key=lambda item: -item[1])
     if slowest:

@@ -8,7 +8,8 @@ from typing import Any
 import altair as alt
 
 from atenbench.plots import style
-from atenbench.plots.style import Rows, many, percent
+from atenbench.plots.style import Rows
+from atenbench.words import many, percent
 
 _KINDS = {
     "kept": ("kept", style.COMPUTES),

@@ -7,7 +7,8 @@ from typing import Any
 import altair as alt
 
 from atenbench.plots import style
-from atenbench.plots.style import Rows, percent
+from atenbench.plots.style import Rows
+from atenbench.words import percent
 
 MOST_OPERATORS = 28
 MOST_MODELS = 40

@@ -10,7 +10,8 @@ from typing import Any
 import altair as alt
 
 from atenbench.plots import style
-from atenbench.plots.style import Rows, many, percent
+from atenbench.plots.style import Rows
+from atenbench.words import many, percent
 
 _ROOF = "#D55E00"
 _DASHES = ([1, 0], [6, 3], [2, 2])

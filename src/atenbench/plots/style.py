@@ -89,15 +89,3 @@ NOT_MEASURED = "No problem was measured (device: off); runtimes are needed for t
 def decades(low: float, high: float) -> list[float]:
     """The powers of ten of a log axis, for ticks without a forest of lines between them."""
     return [10.0**power for power in range(math.ceil(math.log10(low)), int(math.log10(high)) + 1)]
-
-
-def percent(part: float) -> str:
-    """A share in words: as many digits as help."""
-    if part in (0, 1) or part >= 0.1:
-        return f"{part:.0%}".replace("%", " %")
-    return f"{part:.1%}".replace("%", " %") if part >= 0.001 else "under 0.1 %"
-
-
-def many(count: int, one: str, more: str | None = None) -> str:
-    """``1 problem``, ``8,533 problems``."""
-    return f"{count:,} {one if count == 1 else more or one + 's'}"
