@@ -57,8 +57,8 @@ def test_the_reports_tables_escape_what_traces_say(tmp_path: Path) -> None:
 
 
 def test_cells_of_a_table() -> None:
-    text = page(
-        "t", ["n", "x", "s"], [{"n": 1234, "x": 0.123456, "s": HOSTILE}, {}.fromkeys("nxs")]
-    )
-    assert '<td class="number">1,234</td><td class="number">0.1235</td><td>&lt;img' in text
-    assert "<tr><td></td><td></td><td></td></tr>" in text
+    row = {"n": 1234, "x": 0.123456, "y": 1.6e6, "s": HOSTILE}
+    text = page("t", list(row), [row, dict.fromkeys(row)])
+    numbers = [f'<td class="number">{shown}</td>' for shown in ("1,234", "0.1235", "1,600,000")]
+    assert f"<tr>{''.join(numbers)}<td>&lt;img" in text
+    assert "<tr><td></td><td></td><td></td><td></td></tr>" in text

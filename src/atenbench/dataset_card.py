@@ -62,7 +62,10 @@ def _changes(previous: str, table: Path) -> str:
 
 
 def card(
-    summary: Mapping[str, Any], said: Mapping[str, str], overhead_threshold: float, changes: str = ""
+    summary: Mapping[str, Any],
+    said: Mapping[str, str],
+    overhead_threshold: float,
+    changes: str = "",
 ) -> str:
     """The text of the card, from the summary and the metadata of the problems' file."""
     device = said.get("device", "off")

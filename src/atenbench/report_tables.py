@@ -40,6 +40,7 @@ def _cell(value: Any) -> str:
     if value is None:
         return "<td></td>"
     if isinstance(value, int | float):
-        text = f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+        whole = isinstance(value, int) or abs(value) >= 1000
+        text = f"{value:,.0f}" if whole else f"{value:.4g}"
         return f'<td class="number">{text}</td>'
     return f"<td>{html.escape(str(value))}</td>"

@@ -43,10 +43,7 @@ def in_words(summary: Mapping[str, Any]) -> str:
         f"{many(summary['lines'], 'trace line')}, {many(summary['pairs'], 'problem')} of "
         f"{many(summary['operators'], 'operator')}, called by {many(summary['models'], 'model')}.",
         f"In the benchmark {summary['included']:,}, runnable {summary['runnable']:,}.",
-        *(
-            f"  left out {left:,}: {reason}"
-            for reason, left in summary["by_reason"].items()
-        ),
+        *(f"  left out {left:,}: {reason}" for reason, left in summary["by_reason"].items()),
         f"Measured {summary['measured']:,}, of these launch overhead "
         f"{summary['overhead_dominated']:,}.",
     ]
