@@ -3,11 +3,13 @@
 ``python benchmarks/curate.py ../shared/traces`` takes the traces 1, 20 and 200 times: as copies
 under other model names, and (``--new``, by default up to 20 times) with numbers changed so that
 every line is a pair that no other line has. Each reader runs in a process of its own, all in turn,
-``--repeats`` times; it prints a Markdown table of the fastest run of each, its peak memory, and the
-ratio of wall times.
+``--repeats`` times; it prints a Markdown table of the fastest run of each, its peak memory, and what
+part of its wall time and of its processor time ``ours`` takes.
 
 - ``ours``: ``atenbench.ingest`` and ``atenbench.aggregate``: all arguments parsed and checked,
-  spellings compared, calls merged, three parquet files and a JSON file written.
+  spellings compared, calls merged, and all tables written: calls, rejects, problems, and which
+  model uses which problem as parquet and JSON.
+- ``problems``: of this what ends with the problems, without the table of models.
 - ``plain``: a regular expression for each line, a dict and a SHA-256 for each row, and one
   ``Table.from_pylist``; arguments stay text, nothing is merged and nothing is written.
 - ``evaluating``: the same, and the arguments become Python values: parsed by ``ast`` and built from
@@ -29,9 +31,10 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 REPOSITORY = Path(__file__).parent.parent
+SQL = REPOSITORY / "workflow/sql"
 sys.path.insert(0, str(REPOSITORY / "src"))
 
 
@@ -41,8 +44,8 @@ def main() -> None:
     if options.reader:
         print(json.dumps(measured(READERS[options.reader], options.traces)))
         return
-    print("| traces | lines | reader | wall, s | peak, MiB | ours takes |")
-    print("|---|---|---|---|---|---|")
+    print("| traces | lines | reader | wall, s | CPU, s | peak, MiB | ours: wall | ours: CPU |")
+    print("|---|---|---|---|---|---|---|---|")
     for kind, factors in (("copies", options.copies), ("new", options.new)):
         for factor in factors:
             with tempfile.TemporaryDirectory(dir=options.scratch) as folder:
@@ -90,48 +93,72 @@ def _with_another_number(line: str, number: int) -> str:
     return count + comma + _NUMBER.sub(lambda found: str(int(found[0]) + number), args, count=1)
 
 
-def compared(folder: Path, repeats: int, readers: list[str]) -> dict[str, tuple[float, float]]:
-    """Wall time of the fastest run and highest peak of each reader, taken in turn."""
-    results: dict[str, tuple[float, float]] = {}
+class Cost(NamedTuple):
+    """What a reader takes."""
+
+    wall: float
+    cpu: float
+    peak: float
+
+
+def compared(folder: Path, repeats: int, readers: list[str]) -> dict[str, Cost]:
+    """The lowest times and the highest peak of each reader, taken in turn."""
+    results: dict[str, Cost] = {}
     for _ in range(repeats):
         for name in readers:
             command = [sys.executable, __file__, str(folder), "--reader", name]
             done = subprocess.run(command, check=True, stdout=subprocess.PIPE)
-            seconds, peak = json.loads(done.stdout)
-            before = results.get(name, (seconds, peak))
-            results[name] = (min(before[0], seconds), max(before[1], peak))
+            cost = Cost(*json.loads(done.stdout))
+            before = results.get(name, cost)
+            results[name] = Cost(*map(min, before[:2], cost[:2]), max(before.peak, cost.peak))
     return results
 
 
-def report(traces: str, lines: int, results: dict[str, tuple[float, float]]) -> None:
+def report(traces: str, lines: int, results: dict[str, Cost]) -> None:
     """The rows of one size."""
-    for name, (seconds, peak) in results.items():
-        ratio = f"{results['ours'][0] / seconds:.2f} ×" if "ours" in results else ""
-        cells = [traces, f"{lines:,}", name, f"{seconds:.2f}", f"{peak:,.0f}", ratio]
-        print(f"| {' | '.join(cells)} |", flush=True)
+    for name, cost in results.items():
+        cells = [traces, f"{lines:,}", name, f"{cost.wall:.2f}", f"{cost.cpu:.2f}"]
+        ours = results.get("ours", cost)
+        cells += [f"{cost.peak:,.0f}", f"{ours.wall / cost.wall:.2f} ×"]
+        print(f"| {' | '.join([*cells, f'{ours.cpu / cost.cpu:.2f} ×'])} |", flush=True)
 
 
-def measured(reader: Callable[[Path], object], folder: Path) -> tuple[float, float]:
-    """Seconds and peak memory in MiB of one reader in this process, imports aside."""
+def measured(reader: Callable[[Path], object], folder: Path) -> Cost:
+    """One reader in this process: seconds, and peak memory in MiB with all that is imported."""
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
         os.chdir(scratch)
-        started = time.perf_counter()
+        started = time.perf_counter(), time.process_time()
         reader(folder.resolve())
-        seconds = time.perf_counter() - started
-    return seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        wall, cpu = time.perf_counter() - started[0], time.process_time() - started[1]
+    return Cost(wall, cpu, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 
 
 def ours(folder: Path) -> None:
     """What the rules ``ingest`` and ``aggregate`` do on a first run."""
     from atenbench.aggregate import aggregate
+
+    calls = _ingested(folder)
+    sql = {name: str(SQL / f"{name}.sql") for name in ("cases", "mapping")}
+    out = {"cases": "cases.parquet", "mapping": "map.parquet", "mapping_json": "map.json"}
+    aggregate(calls, sql, out, threads=os.cpu_count() or 1)
+
+
+def problems(folder: Path) -> None:
+    """The part of it that makes the problems."""
+    from atenbench import query
+    from atenbench.aggregate import CASES
+
+    calls = _ingested(folder)
+    query.write(SQL / "cases.sql", "cases.parquet", {"calls": calls}, schema=CASES)
+
+
+def _ingested(folder: Path) -> str:
     from atenbench.ingest import ingest
     from atenbench.trace import find_traces
 
     calls, rejects = Path("calls.parquet"), Path("rejects.parquet")
     ingest(find_traces([folder]), {}, {}, "error", calls, rejects)
-    sql = {name: str(REPOSITORY / f"workflow/sql/{name}.sql") for name in ("cases", "mapping")}
-    out = {"cases": "cases.parquet", "mapping": "map.parquet", "mapping_json": "map.json"}
-    aggregate(str(calls), sql, out, threads=os.cpu_count() or 1)
+    return str(calls)
 
 
 _CALL = re.compile(r"cnt: +([0-9]+), *(.*)")
@@ -195,6 +222,7 @@ def _value(node: ast.expr) -> Any:
 
 READERS: dict[str, Callable[[Path], object]] = {
     "ours": ours,
+    "problems": problems,
     "plain": plain,
     "evaluating": evaluating,
 }

@@ -1,14 +1,16 @@
 """Trace files: finding them, their names, and the line grammar."""
 
 import gzip
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from atenbench.errors import UserError
 from atenbench.trace import (
     BadLine,
-    Call,
+    Calls,
     CallText,
     LineReader,
     TraceFile,
@@ -21,10 +23,25 @@ A = "((T([2], f16),), {})"
 RELU = b"Operator: aten.relu.default\n"
 
 
+class Call(NamedTuple):
+    line: int
+    op_name: str
+    text: CallText
+
+
+def one_by_one(items: Iterable[Calls | BadLine]) -> Iterator[Call | BadLine]:
+    for item in items:
+        if isinstance(item, BadLine):
+            yield item
+        else:
+            calls = zip(item.lines, item.texts, strict=True)
+            yield from (Call(line, item.op_name, text) for line, text in calls)
+
+
 def read(*lines: str | bytes, renames: dict[str, str] | None = None) -> list[Call | BadLine]:
     """The items of a trace of these lines, each ended by a line feed."""
     raw = [(line.encode() if isinstance(line, str) else line) + b"\n" for line in lines]
-    return list(LineReader(renames or {}).read(raw))
+    return list(one_by_one(LineReader(renames or {}).read(raw)))
 
 
 def the_bad(items: list[Call | BadLine]) -> BadLine:
@@ -63,7 +80,9 @@ def test_renamed_operators() -> None:
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"])
 def test_line_ends_and_byte_order_mark(end: bytes) -> None:
     lines = [b"\xef\xbb\xbfOperator: aten.relu.default" + end, b"cnt: 3, " + A.encode() + end]
-    assert list(LineReader({}).read(lines)) == [Call(2, "aten.relu.default", CallText(A, A, 3))]
+    assert list(one_by_one(LineReader({}).read(lines))) == [
+        Call(2, "aten.relu.default", CallText(A, A, 3))
+    ]
 
 
 @pytest.mark.parametrize(
@@ -159,13 +178,13 @@ def test_compressed_traces_and_damaged_ones(tmp_path: Path) -> None:
     assert list(lines_of(whole)) == content.splitlines(keepends=True)
     for damage in (gzip.compress(content)[:-9], b"no gzip at all"):
         damaged = make_trace(tmp_path / "b/s/m.txt.gz", damage)
-        assert "gzip" in the_bad(list(LineReader({}).read(lines_of(damaged)))).reason
+        assert "gzip" in the_bad(list(one_by_one(LineReader({}).read(lines_of(damaged))))).reason
 
 
 def test_a_line_without_end_keeps_the_count_of_lines(tmp_path: Path) -> None:
     content = RELU + b"x" * 5_000_000 + b"\nOperator: aten.abs.default\ncnt: 1, " + A.encode()
     trace = make_trace(tmp_path / "s/m.txt", content)
-    bad, call = LineReader({}).read(lines_of(trace))
+    bad, call = one_by_one(LineReader({}).read(lines_of(trace)))
     assert isinstance(bad, BadLine) and bad.line == 2 and len(bad.text) <= 10_000
     assert isinstance(call, Call) and call.line == 4
 

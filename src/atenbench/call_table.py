@@ -8,14 +8,14 @@ rows arrived, call by call or as slices of an earlier table, does not show in th
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from itertools import chain, repeat
 from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from atenbench.trace import Call, CallText
+from atenbench.trace import Calls
 
 CALLS = pa.schema(
     [
@@ -49,7 +49,7 @@ class Origin(NamedTuple):
     file: str
 
 
-Run = tuple[Origin, Sequence[Call]]
+Run = tuple[Origin, Calls]
 """Calls of one origin that follow each other."""
 
 
@@ -80,8 +80,8 @@ class CallTable:
     def append(self, run: Run) -> None:
         """Add calls; they must not be changed later."""
         self._runs.append(run)
-        self._calls += len(run[1])
-        self.rows += len(run[1])
+        self._calls += len(run[1].lines)
+        self.rows += len(run[1].lines)
         if self._calls >= ROWS_PER_GROUP:
             self._gather()
             self._write()
@@ -113,25 +113,28 @@ class CallTable:
 
 
 def _table(runs: Sequence[Run]) -> pa.Table:
-    calls = list(chain.from_iterable(part for _, part in runs))
-    numbers: dict[CallText, int] = {}
-    codes = pa.array([numbers.setdefault(call.text, len(numbers)) for call in calls], pa.int32())
-    canonical = [None if text.canonical == text.args else text.canonical for text in numbers]
-    count = pa.array([text.times for text in numbers], pa.int64()).take(codes)
-    origins = pa.array([number for number, (_, part) in enumerate(runs) for _ in part], pa.int32())
-    suite, model, mode, file = (
-        _encoded(origins, column) for column in zip(*(origin for origin, _ in runs), strict=True)
-    )
+    texts = list(chain.from_iterable(calls.texts for _, calls in runs))
+    # Equal lines share a text, and to tell objects apart is faster than to compare them.
+    ids = list(map(id, texts))
+    distinct = dict(zip(ids, texts, strict=True))
+    numbers = dict(zip(distinct, range(len(distinct)), strict=True))
+    codes = pa.array(list(map(numbers.__getitem__, ids)), pa.int32())
+    args = [text.args for text in distinct.values()]
+    canonical = [
+        None if text.canonical == text.args else text.canonical for text in distinct.values()
+    ]
+    times = pa.array([text.times for text in distinct.values()], pa.int64())
+    lengths = [len(calls.lines) for _, calls in runs]
+    run = pa.array(list(chain.from_iterable(map(repeat, range(len(runs)), lengths))), pa.int32())
+    suite, model, mode, file = zip(*(origin for origin, _ in runs), strict=True)
+    lines = list(chain.from_iterable(calls.lines for _, calls in runs))
     columns = [
-        pa.array([call.op_name for call in calls], pa.string()).dictionary_encode(),
-        _encoded(codes, [text.args for text in numbers]),
+        _encoded(run, [calls.op_name for _, calls in runs]),
+        _encoded(codes, args),
         _encoded(codes, canonical),
-        count,
-        suite,
-        model,
-        mode,
-        file,
-        pa.array([call.line for call in calls], pa.int64()),
+        times.take(codes),
+        *(_encoded(run, column) for column in (suite, model, mode, file)),
+        pa.array(lines, pa.int64()),
     ]
     return pa.Table.from_arrays(columns, schema=_IN_MEMORY)
 

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from atenbench.arguments import INT64_MAX, ArgumentError, canonical
 from atenbench.errors import UserError
-from atenbench.trace import MODES, OPERATOR_NAME, BadLine, Call, CallText
+from atenbench.trace import MODES, OPERATOR_NAME, BadLine, Calls, CallText
 
 _REQUIRED = ("op_name", "args", "count")
 _OPTIONAL = ("is_synthetic", "in_models")
@@ -34,7 +34,7 @@ _MODEL = re.compile(r"([^/\s.][^/\s]*)/([^/\s.][^/\s]*)")
 class PublishedCall:
     """A call of one published row by one of its models; both None where no model is named."""
 
-    call: Call
+    calls: Calls
     suite: str | None
     model: str | None
 
@@ -120,10 +120,12 @@ def _calls(number: int, row: Mapping[str, Any], renames: Mapping[str, str]) -> l
     op_name = renames.get(op_name, op_name)
     models = _models(row, count)
     if not models:
-        return [PublishedCall(Call(number, op_name, CallText(args, meaning, count)), None, None)]
+        return [
+            PublishedCall(Calls(op_name, [number], [CallText(args, meaning, count)]), None, None)
+        ]
     counts = [count - len(models) + 1] + [1] * (len(models) - 1)
     return [
-        PublishedCall(Call(number, op_name, CallText(args, meaning, times)), *model)
+        PublishedCall(Calls(op_name, [number], [CallText(args, meaning, times)]), *model)
         for model, times in zip(models, counts, strict=True)
     ]
 

@@ -18,7 +18,7 @@ import io
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -54,12 +54,12 @@ class CallText(NamedTuple):
 
 
 @dataclass(slots=True)
-class Call:
-    """One good ``cnt:`` line."""
+class Calls:
+    """Good ``cnt:`` lines that follow each other under one operator: their numbers and texts."""
 
-    line: int
     op_name: str
-    text: CallText
+    lines: list[int] = field(default_factory=list)
+    texts: list[CallText] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -130,6 +130,8 @@ def digest(traces: Sequence[TraceFile]) -> str:
 _OPERATOR = re.compile(r"Operator: +(\S+)")
 OPERATOR_NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*){2}", re.ASCII)
 _CALL = re.compile(r"cnt: +([0-9]+), *(.*)")
+MOST_CALLS = 50_000
+"""That are handed over at a time."""
 _LONGEST_LINE = 1_000_000
 _BLOCK = 2**20
 
@@ -147,35 +149,41 @@ class LineReader:
         self._operators: dict[bytes, str] = {}
         self._calls: dict[bytes, CallText] = {}
 
-    def read(self, lines: Iterable[bytes]) -> Iterator[Call | BadLine]:
-        """Each line that says something, in order; nothing is left out in silence.
+    def read(self, lines: Iterable[bytes]) -> Iterator[Calls | BadLine]:
+        """All lines that say something, in order; nothing is left out in silence.
 
         Equal lines share one :class:`CallText` as long as they are remembered.
         """
         section = _Section()
-        known_calls = self._calls
+        calls = Calls("")
         number = 0
         is_silent = True
-        item: Call | BadLine | None
         try:
             for number, raw in enumerate(lines, start=1):
-                known = known_calls.get(raw)
-                if known is not None and section.operator is not None:
-                    item = Call(number, section.operator, known)
-                else:
+                text = self._calls.get(raw)
+                if text is None or section.operator is None:
                     item = self._new(number, raw, section)
-                    if item is None:
+                    if not isinstance(item, CallText):
+                        is_silent = is_silent and item is None and not calls.lines
+                        yield from _ended(calls, item)
+                        calls = Calls(section.operator or "")
                         continue
-                is_silent = False
-                yield item
+                    text = item
+                calls.lines.append(number)
+                calls.texts.append(text)
+                if len(calls.lines) == MOST_CALLS:
+                    yield calls
+                    calls, is_silent = Calls(calls.op_name), False
         except DamagedTrace:
-            yield BadLine(number + 1, "damaged or cut short gzip data from here on", "")
+            reason = "damaged or cut short gzip data from here on"
+            yield from _ended(calls, BadLine(number + 1, reason, ""))
         else:
-            if is_silent:
-                yield BadLine(1, "no call in the whole file: is it empty?", "")
+            is_silent = is_silent and not calls.lines
+            nothing = BadLine(1, "no call in the whole file: is it empty?", "")
+            yield from _ended(calls, nothing if is_silent else None)
 
-    def _new(self, number: int, raw: bytes, section: _Section) -> Call | BadLine | None:
-        """A line that is not known yet; None where it is no call, but good."""
+    def _new(self, number: int, raw: bytes, section: _Section) -> CallText | BadLine | None:
+        """What a line says that is not known yet; None where it is good, but no call."""
         operator = self._operators.get(raw)
         if operator is not None:
             section.operator = operator
@@ -185,10 +193,10 @@ class LineReader:
             if is_call and section.operator is None:
                 raise _Bad(section.why_none)
             text = _text(raw, first=number == 1)
-            if is_call and section.operator is not None:
-                known = self._call(text)
-                _remember(self._calls, raw, known, self._remembered)
-                return Call(number, section.operator, known)
+            if is_call:
+                call = self._call(text)
+                _remember(self._calls, raw, call, self._remembered)
+                return call
             if text:
                 section.operator = self._operator(text)
                 if number > 1:  # the first line may start with a byte-order mark, no other may
@@ -229,6 +237,14 @@ class _Section:
 
     operator: str | None = None
     why_none: str = "no Operator line above it"
+
+
+def _ended(calls: Calls, item: BadLine | None) -> Iterator[Calls | BadLine]:
+    """The calls gathered so far, if any, and what ended them, if it is worth a word."""
+    if calls.lines:
+        yield calls
+    if item is not None:
+        yield item
 
 
 Key = TypeVar("Key")
