@@ -3,8 +3,8 @@
 ``python benchmarks/curate.py ../shared/traces`` takes the traces 1, 20 and 200 times: as copies
 under other model names, and (``--new``, by default up to 20 times) with numbers changed so that
 every line is a pair that no other line has. Each reader runs in a process of its own, all in turn,
-``--repeats`` times; it prints a Markdown table of the fastest run of each, its peak memory, and what
-part of its wall time and of its processor time ``ours`` takes.
+``--repeats`` times, imports included; it prints a Markdown table of the fastest run of each, its
+peak memory, and what part of its wall time and of its processor time ``ours`` takes.
 
 - ``ours``: ``atenbench.ingest`` and ``atenbench.aggregate``: all arguments parsed and checked,
   spellings compared, calls merged, and all tables written: calls, rejects, problems, and which
