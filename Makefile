@@ -11,7 +11,7 @@ PYTHON ?= $(firstword $(foreach python,python3.11 python3.12 python3.13 python3,
 	2>/dev/null && echo $(python))))
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input install --quiet
 
-.PHONY: run env test lint publish lock clean help
+.PHONY: run env test test-slurm lint trace-env publish lock clean help
 run: env unlock ## set up, and run the main job with all cores (the default)
 	$(BIN)/snakemake --cores all
 
@@ -42,6 +42,13 @@ $(VENV)/slurm.installed: requirements/slurm.lock requirements/run.lock
 $(VENV)/%.installed: | $(BIN)/python
 	@echo "Installing requirements/$*.lock into $(VENV)"
 	$(PIP) -r requirements/$*.lock
+	@touch $@
+
+# Tracing has an environment of its own: torchvision wants another torch.
+trace-env: .venv-trace/trace.installed ## set up the environment that `snakemake traces` uses
+.venv-trace/trace.installed: requirements/trace.lock
+	$(PYTHON) -m venv --clear .venv-trace
+	.venv-trace/bin/python -m pip --disable-pip-version-check --no-input install --quiet -r $<
 	@touch $@
 
 # Debian's python without python3-venv has no ensurepip, but may have a pip that reaches in.

@@ -11,7 +11,9 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 REPOSITORY = Path(__file__).parent.parent
-PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+PYPROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
+PROJECT = PYPROJECT["project"]
+GROUPS = PYPROJECT["dependency-groups"]
 
 CONDA_NAMES = {"python-duckdb": "duckdb", "snakemake-minimal": "snakemake"}
 """Packages that conda-forge and bioconda call by another name than PyPI does."""
@@ -51,6 +53,14 @@ def test_the_locks_agree() -> None:
     assert {name: slurm[name] for name in slurm.keys() & test.keys()} == {
         name: test[name] for name in slurm.keys() & test.keys()
     }
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_the_lock_of_a_group_and_its_conda_environment_hold_its_pins(group: str) -> None:
+    assert pins(GROUPS[group]).items() <= lock(group).items()
+    conda = yaml.safe_load((REPOSITORY / f"workflow/envs/{group}.yaml").read_text())
+    (from_pip,) = [entry for entry in conda["dependencies"] if isinstance(entry, dict)]
+    assert pins(from_pip["pip"]) == pins(GROUPS[group])
 
 
 def test_no_hash_and_no_build_of_torch_is_pinned() -> None:

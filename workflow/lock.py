@@ -26,14 +26,17 @@ def installed(requirements: list[str]) -> list[str]:
 
 
 def main() -> None:
-    """Install the pins, then the pins with those of each extra, and write down all."""
-    project = tomllib.loads(Path("pyproject.toml").read_text())["project"]
+    """Install the pins, the pins with those of each extra, and each group; write down all."""
+    document = tomllib.loads(Path("pyproject.toml").read_text())
+    project = document["project"]
     run = installed(project["dependencies"])
     Path("requirements/run.lock").write_text(HEAD + "\n".join(run) + "\n")
     for name, extra in project["optional-dependencies"].items():
         both = installed(project["dependencies"] + extra)
         lines = ["-r run.lock", *(line for line in both if line not in run)]
         Path(f"requirements/{name}.lock").write_text(HEAD + "\n".join(lines) + "\n")
+    for name, group in document["dependency-groups"].items():
+        Path(f"requirements/{name}.lock").write_text(HEAD + "\n".join(installed(group)) + "\n")
 
 
 if __name__ == "__main__":

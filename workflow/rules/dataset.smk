@@ -11,7 +11,7 @@ DATASET_FILES = {
     "problem_details.parquet": "results/problem_details.parquet",
     "policy_differences.md": "results/policy_differences.md",
     "traces": "results/traces/models",
-    "CHANGELOG.md": resolve("CHANGELOG.md"),
+    "CHANGELOG.md": repository("CHANGELOG.md"),
 }
 if config["previous_release"]:
     DATASET_FILES["changes.md"] = "results/changes.md"
