@@ -17,8 +17,8 @@ rule trace:
     input:
         models=ancient(resolve(config["models"])),
     output:
-        trace=temp(STAGED + "/{file}.txt"),
-        record=temp(STAGED + "/{file}.json"),
+        trace=temp("results/tracing/{file}.txt"),
+        record=temp("results/tracing/{file}.json"),
     log:
         "logs/trace/{file}.log",
     conda:
@@ -39,11 +39,11 @@ rule trace:
 # trace goes only when a new one is there.
 rule keep_trace:
     input:
-        trace=STAGED + "/{file}.txt",
-        record=STAGED + "/{file}.json",
+        trace="results/tracing/{file}.txt",
+        record="results/tracing/{file}.json",
         models=models_file,
     output:
-        TRACES + "/{file}.txt",
+        "resources/traces/{file}.txt",
     log:
         "logs/keep_trace/{file}.log",
     wildcard_constraints:
@@ -51,7 +51,7 @@ rule keep_trace:
     conda:
         "../../environment.yml"
     params:
-        traces=TRACES,
+        traces=lambda wildcards, output: str(Path(output[0]).parents[1]),
     message:
         "Keeping the trace of {wildcards.file}"
     script:
