@@ -37,16 +37,22 @@ def main() -> None:
             folder = Path(name)
             make_traces(options.traces, folder / "traces", size)
             curate(folder, "all")
-            news = itertools.count()
             for target in (PROBLEMS, "all"):
                 run = functools.partial(curate, folder, target)
                 report([f"{size:,}", target, "nothing to do"], [run] * options.repeats)
-                if size == options.sizes[0]:
-                    runs = [
-                        functools.partial(with_a_new_trace, folder, target, number)
-                        for number in itertools.islice(news, options.repeats)
-                    ]
-                    report([f"{size:,}", target, "one new trace"], runs)
+            if size == options.sizes[0]:
+                report_new_traces(folder, size, options.repeats)
+
+
+def report_new_traces(folder: Path, size: int, repeats: int) -> None:
+    """Rows for runs after one new trace, another one each time."""
+    numbers = itertools.count()
+    for target in (PROBLEMS, "all"):
+        runs = [
+            functools.partial(with_a_new_trace, folder, target, number)
+            for number in itertools.islice(numbers, repeats)
+        ]
+        report([f"{size:,}", target, "one new trace"], runs)
 
 
 def _options() -> argparse.Namespace:
