@@ -20,7 +20,7 @@ ROUNDS = 4
 """Rounds of pilots; after each, what has been seen is fitted again."""
 
 _EXTRA_VISITS = 0.3  # a third visit for so many of the quick problems
-_RESERVE = 0.05  # of the budget, for starting and for what is slower than predicted
+_RESERVE = 0.15  # of the budget, for starting and for what is slower than predicted
 _VISIT_OVERHEAD = 0.002  # seconds: parsing, making inputs, the journal
 
 
