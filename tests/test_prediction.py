@@ -116,7 +116,7 @@ def test_a_visit_of_a_slow_call_is_one_call() -> None:
 def test_the_cap_is_the_longest_call_there_is_room_for() -> None:
     costs = [(seconds, 2 * seconds) for seconds in (0.1, 0.2, 0.3, 0.4)]
     assert affordable_cap(costs, 100) == math.inf
-    assert affordable_cap(costs, 1.3) == 0.3
+    assert affordable_cap(costs, 1.5) == 0.3
     assert affordable_cap(costs, 0.01) == 0.0
     assert affordable_cap([], 1) == math.inf
-    assert affordable_cap(list(reversed(costs)), 1.3) == 0.3
+    assert affordable_cap(list(reversed(costs)), 1.5) == 0.3
