@@ -19,10 +19,10 @@ from atenbench.arguments import (
     MemoryFormat,
     SparseTensor,
     Tensor,
-    canonical,
     parse,
     render,
 )
+from atenbench.canonical import canonical
 
 
 def value(text: str) -> object:

@@ -17,7 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from atenbench import query
-from atenbench.arguments import ArgumentError, canonical
+from atenbench.arguments import ArgumentError
+from atenbench.canonical import canonical
 from atenbench.errors import UserError
 from atenbench.sources import release_files
 

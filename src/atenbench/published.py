@@ -19,7 +19,8 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from atenbench.arguments import INT64_MAX, ArgumentError, canonical
+from atenbench.arguments import INT64_MAX, ArgumentError
+from atenbench.canonical import canonical
 from atenbench.errors import UserError
 from atenbench.trace import MODES, OPERATOR_NAME, BadLine, Calls, CallText
 

@@ -22,7 +22,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from atenbench.arguments import INT64_MAX, ArgumentError, canonical
+from atenbench.arguments import INT64_MAX, ArgumentError
+from atenbench.canonical import canonical
 from atenbench.errors import UserError
 
 MODES = ("train", "eval", "prefill", "decode")
