@@ -42,6 +42,7 @@ include: "workflow/rules/changes.smk"
 include: "workflow/rules/looking.smk"
 include: "workflow/rules/report.smk"
 include: "workflow/rules/dataset.smk"
+include: "workflow/rules/trace_common.smk"
 include: "workflow/rules/trace.smk"
 
 

@@ -3,9 +3,6 @@
 #   snakemake --cores 2 --keep-going traces                   all that are
 
 
-include: "trace_common.smk"
-
-
 # The staged ones too: in a fresh clone Snakemake cannot tell which entry made a trace.
 rule traces:
     input:
@@ -39,8 +36,8 @@ rule trace:
 # trace goes only when a new one is there.
 rule keep_trace:
     input:
-        trace="results/tracing/{file}.txt",
-        record="results/tracing/{file}.json",
+        trace=staged(".txt"),
+        record=staged(".json"),
         models=models_file,
     output:
         "resources/traces/{file}.txt",

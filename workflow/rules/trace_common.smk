@@ -1,4 +1,6 @@
 # What the tracing rules ask: which traces are missing, or made from another entry than today's.
+from collections.abc import Callable
+
 from atenbench import manifest, models
 
 TRACES = "resources/traces"
@@ -14,19 +16,36 @@ def stale_traces() -> frozenset[str]:
         return frozenset(manifest.stale(found, Path(TRACES)))
 
 
-def is_stale(file: str) -> bool:
-    """Whether a trace is to be made; the main job reads traces as they are, whatever their entry."""
-    wanted = any(
-        target == "traces" or target.startswith(TRACES)
-        for target in workflow.dag_settings.targets
-    )
-    return wanted and file in stale_traces()
+def traces_are_wanted() -> bool:
+    """Whether this invocation is to trace: a trace is a target, or its job was sent elsewhere."""
+    asked = workflow.dag_settings
+    jobs = {job.rulename for job in asked.target_jobs}
+    targets = [target for target in asked.targets if target.startswith(TRACES)]
+    return bool(targets or "traces" in asked.targets or jobs & {"trace", "keep_trace"})
+
+
+def staged(ending: str) -> Callable:
+    """What keep_trace takes; nothing that any rule makes where no trace is asked for.
+
+    To the main job a trace is what lies there. Snakemake would make anew what it knows how to make
+    from a file that is missing, as staged ones are; what it cannot make, it takes as it is.
+    """
+
+    def path(wildcards) -> str:
+        asked_for = "" if traces_are_wanted() else " (not asked for)"
+        return f"{STAGED}/{wildcards.file}{ending}{asked_for}"
+
+    return path
 
 
 def models_file(wildcards):
     """New to the traces whose entries have changed in it, and old to all others."""
     models_file = resolve(config["models"])
-    return models_file if is_stale(f"{wildcards.file}.txt") else ancient(models_file)
+    return (
+        models_file
+        if f"{wildcards.file}.txt" in stale_traces()
+        else ancient(models_file)
+    )
 
 
 def trace_python(wildcards) -> str:
