@@ -78,8 +78,9 @@ def time_ours() -> Callable[[Sequence[Problem]], dict[Problem, Any]]:
     """Our way, as within a time budget: shuffled passes of two visits, a third where those leave
     a value open, a single one where a call takes 100 ms or more.
     """
+    from atenbench.planning import SLOW_CALL
     from atenbench.session import EXTRA_VISITS
-    from atenbench.timing import StopRule, combine, wants_another_visit
+    from atenbench.timing import combine, wants_another_visit
     from atenbench.trial import Task, Trial
 
     trial = Trial("cpu")
@@ -88,7 +89,7 @@ def time_ours() -> Callable[[Sequence[Problem]], dict[Problem, Any]]:
     def is_due(number: int, made: list[Any]) -> bool:
         if number == 0:
             return True
-        if len(made) != number or combine(made).runtime >= StopRule().slowest_call:
+        if len(made) != number or combine(made).runtime >= SLOW_CALL:
             return False
         return number == 1 or wants_another_visit(made)
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from atenbench.arguments import parse, render
-from atenbench.planning import ROUNDS, affordable_cap, choose_pilots, problem_seconds
+from atenbench.planning import ROUNDS, SLOW_CALL, affordable_cap, choose_pilots, problem_seconds
 from atenbench.prediction import Features, Model, features
 from atenbench.settings import Settings
 from atenbench.store import Entry, Store, problem_key
-from atenbench.timing import Pair, StopRule, combine
+from atenbench.timing import Pair, combine
 
 _PILOT_SHARE = 2_000
 """No pilot is to take more than the budget by this (0.3 s of 10 minutes)."""
@@ -85,8 +85,8 @@ class Forecast:
         return entry.failure_under(self._limits) is None
 
     def is_slow(self, problem: Problem) -> bool:
-        """Whether a call takes so long that every visit makes only one."""
-        return self.predicted[problem.key] >= StopRule().slowest_call
+        """Whether further visits of it come after those of all others."""
+        return self.predicted[problem.key] >= SLOW_CALL
 
     def update(self) -> None:
         """Predict anew from all that is known by now."""

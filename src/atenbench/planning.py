@@ -19,6 +19,9 @@ from atenbench.timing import StopRule
 ROUNDS = 4
 """Rounds of pilots; after each, what has been seen is fitted again."""
 
+SLOW_CALL = 0.100
+"""Seconds of a call from which a problem gets further visits only if there is time left."""
+
 _EXTRA_VISITS = 0.3  # a third visit for so many of the quick problems
 _RESERVE = 0.15  # of the budget, for starting and for what is slower than predicted
 _VISIT_OVERHEAD = 0.002  # seconds: parsing, making inputs, the journal
@@ -73,10 +76,10 @@ def _spread(
         distances[index] = -1
 
 
-def visit_seconds(call_seconds: float, visit: int, rule: StopRule | None = None) -> float:
+def visit_seconds(call_seconds: float, rule: StopRule | None = None) -> float:
     """What one visit takes, by what a call takes; see :class:`atenbench.timing.StopRule`."""
     rule = rule or StopRule()
-    if call_seconds >= (rule.slow_call if visit else rule.slowest_call):
+    if call_seconds >= rule.long_call:
         return _VISIT_OVERHEAD + call_seconds
     warm_calls = min(rule.warm_calls, math.ceil(rule.warm_seconds / max(call_seconds, 1e-9)))
     sample = max(call_seconds, rule.block_seconds)
@@ -97,10 +100,9 @@ def problem_seconds(call_seconds: float, visits_made: int, passes: int) -> float
     """
     if visits_made >= passes:
         return 0.0
-    if call_seconds >= StopRule().slowest_call:
-        return 0.0 if visits_made else visit_seconds(call_seconds, 0)
-    owed = sum(visit_seconds(call_seconds, visit) for visit in range(visits_made, passes))
-    return owed + _EXTRA_VISITS * visit_seconds(call_seconds, passes)
+    if call_seconds >= SLOW_CALL:
+        return 0.0 if visits_made else visit_seconds(call_seconds)
+    return (passes - visits_made + _EXTRA_VISITS) * visit_seconds(call_seconds)
 
 
 def affordable_cap(predicted: Sequence[tuple[float, float]], budget: float) -> float:

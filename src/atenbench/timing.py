@@ -45,8 +45,9 @@ class StopRule:
         most_calls: the most calls of one sample.
         warm_calls: calls before the first sample at most, the very first one included.
         warm_seconds: once they have taken so long, they are enough.
-        slow_call: in a later visit, a call at least so long is made once: it is its own sample.
-        slowest_call: the same in the first visit.
+        long_call: a call at least so long is its own sample, and the only one of its visit: a
+            first call of 1 ms or more takes as long as later ones (0.98 to 1.00 times as long, by
+            the medians of 1,600 problems on a CPU).
     """
 
     checks: tuple[int, ...] = (6, 9, 12, 15, 18, 24, 30, 40, 50, 60)
@@ -55,8 +56,7 @@ class StopRule:
     most_calls: int = 100
     warm_calls: int = 3
     warm_seconds: float = 0.002
-    slow_call: float = 0.020
-    slowest_call: float = 0.100
+    long_call: float = 0.005
 
     def block(self, call_seconds: float) -> int:
         """How many calls one sample repeats."""

@@ -31,9 +31,8 @@ from atenbench.worker import Last, describe, is_out_of_memory
 Report = dict[str, Any]
 """``status``, and for ``ok`` the samples and what was seen, else ``reason`` and ``error``."""
 
-CUDA_RULE = StopRule(
-    seconds=0.005, warm_seconds=0.1, slow_call=float("inf"), slowest_call=float("inf")
-)
+CUDA_RULE = StopRule(warm_seconds=0.1, long_call=float("inf"))
+"""On a GPU the first call is no sample: it is timed by the host."""
 _ONE_TIME_SETUP = 3.0
 """A first call so many times longer than expected may have set up a library: not a sample yet."""
 
@@ -170,7 +169,7 @@ class Trial:
         assert self._device is not None
         device, rule = self._device, self._rule
         is_setup = task.expected_s is not None and first > _ONE_TIME_SETUP * task.expected_s
-        if first >= (rule.slow_call if task.visit else rule.slowest_call) and not is_setup:
+        if first >= rule.long_call and not is_setup:
             return [(first, device.baseline())], 1, 0
         least, spent, warm_calls = first, first, 1
         while spent < rule.warm_seconds and warm_calls < rule.warm_calls:
