@@ -19,7 +19,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
 from atenbench.configuration import read_yaml
-from atenbench.trace import Call, LineReader, find_traces
+from atenbench.trace import Calls, LineReader, find_traces, lines_of
 
 RENAMES = Path(__file__).parents[1] / "config" / "renames.yaml"
 
@@ -87,13 +87,14 @@ def compare(model: str, public: Pairs, ours: Pairs) -> Match:
 
 def read(folder: Path) -> dict[str, Pairs]:
     """Every trace of a folder, by `suite/file`, with today's operator names."""
+    reader = LineReader(read_yaml(RENAMES))
     traces: dict[str, Pairs] = {}
     for trace in find_traces([folder]):
         pairs: Pairs = Counter()
-        with trace.path.open("rb") as lines:
-            for item in LineReader(read_yaml(RENAMES)).read(lines):
-                if isinstance(item, Call):
-                    pairs[item.op_name, item.text.args] += item.text.times
+        for item in reader.read(lines_of(trace)):
+            if isinstance(item, Calls):
+                for text in item.texts:
+                    pairs[item.op_name, text.args] += text.times
         traces[trace.name] = pairs
     return traces
 
