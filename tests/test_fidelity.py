@@ -1,6 +1,7 @@
 """The comparison of our traces with public ones: benchmarks/fidelity.py."""
 
 import importlib.util
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -10,13 +11,14 @@ REPOSITORY = Path(__file__).parents[1]
 RELU, NEG = "Operator: aten.relu.default\n", "Operator: aten.neg.default\n"
 
 
-@pytest.fixture(scope="module")
-def fidelity() -> ModuleType:
+@pytest.fixture
+def fidelity(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     spec = importlib.util.spec_from_file_location(
         "fidelity", REPOSITORY / "benchmarks" / "fidelity.py"
     )
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "fidelity", module)  # dataclasses look their module up
     spec.loader.exec_module(module)
     return module
 
