@@ -196,7 +196,7 @@ def test_only_what_is_new_or_was_limited_is_measured(faulty: Path) -> None:
 
 def test_a_larger_budget_measures_only_what_was_skipped(tmp_path: Path) -> None:
     slow = ("aten.mm.default", "((T([1024, 1024], f32), T([1024, 1024], f32)), {})")
-    little = Settings(device="cpu", time_budget_minutes=0.015, time_limit_s=20)
+    little = Settings(device="cpu", time_budget_minutes=0.008, time_limit_s=20)
     rows = measure(tmp_path, [slow], little, flops=2 * 1024**3)
     assert rows[uuid_of(slow)]["status"] == "skipped"
     assert rows[uuid_of(slow)]["reason"].startswith("predicted 0.5")

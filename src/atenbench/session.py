@@ -131,15 +131,18 @@ class Session:
         self._foretold.clear()
         began = time.monotonic()
         share = len(shard) / max(len(self._forecast.problems), 1)
-        self._make_passes(owed, started + self._budget * share)
+        deadline = started + self._budget * share
+        # What was foretold is given its time, even where starting has taken most of a small budget.
+        self._pass(owed, 0, max(deadline, began + expected))
+        self._skip(owed, -math.inf)  # the machine was slower than foretold
+        self._make_further_passes(owed, deadline)
         self._say_how_true(expected, time.monotonic() - began)
 
-    def _make_passes(self, owed: Sequence[Problem], deadline: float) -> None:
-        """First visits of all, whatever they take; then further ones as long as there is time.
+    def _make_further_passes(self, owed: Sequence[Problem], deadline: float) -> None:
+        """Visits after the first, as long as there is time.
 
         Those of slow problems come last: they are what a spent budget leaves out.
         """
-        self._pass(owed, 0, math.inf)
         slow = [problem for problem in owed if self._forecast.is_slow(problem)]
         quick = [problem for problem in owed if not self._forecast.is_slow(problem)]
         for problems in (quick, slow):
@@ -205,7 +208,7 @@ class Session:
         return {"status": status, "reason": reason, "error": outcome.detail}
 
     def _skip(self, shard: Sequence[Problem], cap: float) -> None:
-        """Write down which problems will not be called, and why."""
+        """Write down which unvisited problems, longer a call than the cap, will not be called."""
         for problem in shard:
             expected = self._forecast.predicted[problem.key]
             visited = bool(self._store.entry(problem.key).visits)
