@@ -185,7 +185,9 @@ def _labels(entry: Entry, tokens: tuple[int, ...], usual: str) -> dict[str, torc
 
 
 def _given(entry: Entry, name: str, value: Any, known: KnownValues) -> Any:
-    """A declared input: a tensor's text, a list of numbers that becomes a tensor, or a value."""
+    """A declared input: a tensor's text, numbers that become a tensor, a value, or a mapping."""
+    if isinstance(value, dict):
+        return {key: _given(entry, f"{name}.{key}", item, known) for key, item in value.items()}
     if isinstance(value, str):
         return _declared(entry, name, value)
     if not isinstance(value, list):
