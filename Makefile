@@ -11,7 +11,7 @@ PYTHON ?= $(firstword $(foreach python,python3.11 python3.12 python3.13 python3,
 	2>/dev/null && echo $(python))))
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input install --quiet
 
-.PHONY: run env test test-slurm lint trace-env publish lock clean help
+.PHONY: run env test gpu-check test-slurm lint trace-env publish lock clean help
 run: env unlock ## set up, and run the main job with all cores (the default)
 	$(BIN)/snakemake --cores all
 
@@ -19,6 +19,10 @@ env: $(VENV)/run.installed ## only set up
 
 test: $(VENV)/test.installed lint ## set up, check the style and run the tests
 	$(BIN)/python -m pytest
+
+# On a machine with nothing but torch and triton: no environment is set up.
+gpu-check: ## hold timing on a GPU against do_bench (OPTIONS='--traces FOLDER --fraction 0.05')
+	PYTHONPATH=src $(PYTHON) -m atenbench.gpu_check $(OPTIONS)
 
 # Not a part of `make test`: it changes /etc/slurm and runs for minutes, as root and with CI=true.
 test-slurm: $(VENV)/slurm.installed ## run the pipeline through a real Slurm on this machine, and compare
