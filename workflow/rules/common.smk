@@ -60,12 +60,11 @@ def library(module: str) -> list[str]:
     """The sources of a module of the library and of all that it imports from the library.
 
     Rules take them as inputs, so that an edited module reruns what depends on it and nothing else.
-    A YAML file beside a module, and of its name, is a part of it.
+    A YAML or TOML file beside a module, and of its name, is a part of it.
     """
     code = PACKAGE.sources(module)
-    data = [
-        path.with_suffix(".yaml") for path in code if path.with_suffix(".yaml").exists()
-    ]
+    beside = [path.with_suffix(end) for path in code for end in (".yaml", ".toml")]
+    data = [path for path in beside if path.exists()]
     return sorted(map(repository, code + data))
 
 
