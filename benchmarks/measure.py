@@ -2,35 +2,33 @@
 
 ``python benchmarks/measure.py results/problem_details.parquet`` takes 200 random problems whose
 calls take at most 0.3 s (the reference makes 110 of each) and times each in every way, five times
-over, on one core. It prints a Markdown table: wall time for each way (inputs, warm-up and garbage
-collection as its authors have them), and how far the five results of a problem lie apart. On a
-quiet machine it takes about half an hour, nearly all of it the reference's;
-``--repeats 1 --problems 50`` is a look.
+over, on one core. Each way has a worker process of its own, with our settings of the C library and
+one thread, started beforehand; the arenas of ours are made in its first repeat. It prints a
+Markdown table: wall time for each way (inputs, warm-up and garbage collection as its authors have
+them), and how far the five results of a problem lie apart. On a quiet machine it takes about half
+an hour, nearly all of it the reference's; ``--repeats 1 --problems 50`` is a look.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
-import os
 import random
 import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-ENVIRONMENT = {
-    "MALLOC_MMAP_THRESHOLD_": "4294967296",
-    "MALLOC_TRIM_THRESHOLD_": "17179869184",
-    "OMP_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-}
-"""For all three: a C library that keeps its memory, and one thread."""
+sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
+
+from atenbench.isolation import Workers
 
 Problem = tuple[str, str]
 Results = dict[Problem, list[Any]]
+Way = Callable[[Sequence[Problem]], dict[Problem, Any]]
 
 
 def main() -> None:
@@ -38,26 +36,45 @@ def main() -> None:
     options = _options()
     problems = sample(options.details, options.problems, options.seed, options.longest)
     print(f"{len(problems)} problems, {options.repeats} repeats", file=sys.stderr)
-    ours, timings = time_ours(), {}
-    ways: dict[str, Callable[[Sequence[Problem]], dict[Problem, Any]]] = {
-        "ours": ours,
-        "do_bench-like loop": as_the_reference("do_bench_on_cpu"),
-        "reference's CPU loop": as_the_reference("cpu_bench"),
-    }
-    walls: dict[str, list[float]] = {name: [] for name in ways}
-    results: dict[str, Results] = {name: {} for name in ways}
-    for repeat in range(options.repeats):
-        order = problems[:]
-        random.Random(repeat).shuffle(order)
-        for name, way in ways.items():
-            start = time.perf_counter()
-            timings = way(order)
-            walls[name].append(time.perf_counter() - start)
-            for problem, seconds in timings.items():
-                results[name].setdefault(problem, []).append(seconds)
-            print(f"repeat {repeat + 1}, {name}: {walls[name][-1]:.1f} s", file=sys.stderr)
+    with ExitStack() as stack:
+        ways = open_ways(stack)
+        walls: dict[str, list[float]] = {name: [] for name in ways}
+        results: dict[str, Results] = {name: {} for name in ways}
+        for repeat in range(options.repeats):
+            order = problems[:]
+            random.Random(repeat).shuffle(order)
+            for name, way in ways.items():
+                start = time.perf_counter()
+                timings = way(order)
+                walls[name].append(time.perf_counter() - start)
+                for problem, seconds in timings.items():
+                    results[name].setdefault(problem, []).append(seconds)
+                print(f"repeat {repeat + 1}, {name}: {walls[name][-1]:.1f} s", file=sys.stderr)
     print(table(walls, results))
     print(ratios(results["ours"]))
+
+
+def open_ways(stack: ExitStack) -> dict[str, Way]:
+    """The three ways, each in a process of its own that has started: none has another's heap."""
+    from atenbench import comparison
+    from atenbench.isolation import Limits
+    from atenbench.session import WORKER_ENVIRONMENT
+    from atenbench.trial import Survey, Trial
+
+    limits = Limits(seconds=600, environment=WORKER_ENVIRONMENT)
+    trial = Trial("cpu")
+    ours = stack.enter_context(Workers(trial, limits, initializer=trial.start))
+    assert [outcome.status for outcome in ours.map([Survey()])] == ["ok"]
+    ways = {"ours": time_ours(ours)}
+    for name, loop in (
+        ("do_bench-like loop", comparison.do_bench_on_cpu),
+        ("reference's CPU loop", comparison.cpu_bench),
+    ):
+        workers = stack.enter_context(Workers(comparison.ReferenceTrial(loop), limits))
+        started = workers.map([("aten.add.Tensor", "((T([8], f32), T([8], f32)), {})")])
+        assert [outcome.status for outcome in started] == ["ok"]
+        ways[name] = time_theirs(workers)
+    return ways
 
 
 def sample(details: Path, count: int, seed: int, longest: float = 0.3) -> list[Problem]:
@@ -74,17 +91,14 @@ def sample(details: Path, count: int, seed: int, longest: float = 0.3) -> list[P
     return random.Random(seed).sample(rows, min(count, len(rows)))
 
 
-def time_ours() -> Callable[[Sequence[Problem]], dict[Problem, Any]]:
+def time_ours(workers: Workers[Any, Any]) -> Way:
     """Our way, as within a time budget: shuffled passes of two visits, a third where those leave
     a value open, a single one where a call takes 100 ms or more.
     """
     from atenbench.planning import SLOW_CALL
     from atenbench.session import EXTRA_VISITS
     from atenbench.timing import combine, wants_another_visit
-    from atenbench.trial import Task, Trial
-
-    trial = Trial("cpu")
-    trial.open()
+    from atenbench.trial import Task
 
     def is_due(number: int, made: list[Any]) -> bool:
         if number == 0:
@@ -93,35 +107,33 @@ def time_ours() -> Callable[[Sequence[Problem]], dict[Problem, Any]]:
             return False
         return number == 1 or wants_another_visit(made)
 
+    def task(problem: Problem, made: list[Any]) -> Task:
+        op_name, args = problem
+        expected = combine(made).runtime if made else None
+        return Task("benchmark", op_name, args, len(made), expected)
+
     def run(problems: Sequence[Problem]) -> dict[Problem, Any]:
         visits: dict[Problem, list[Any]] = {problem: [] for problem in problems}
         for number in range(2 + EXTRA_VISITS):
             due = [problem for problem, made in visits.items() if is_due(number, made)]
             random.shuffle(due)
-            for op_name, args in due:
-                known = visits[op_name, args]
-                expected = combine(known).runtime if known else None
-                report = trial(Task("benchmark", op_name, args, number, expected))
-                assert isinstance(report, dict) and report["status"] == "ok", (op_name, args)
-                known.append([(pair[0], pair[1]) for pair in report["pairs"]])
+            for outcome in workers.map(task(problem, visits[problem]) for problem in due):
+                report = outcome.value
+                assert report and report["status"] == "ok", (outcome.item, outcome.detail)
+                made = visits[outcome.item.op_name, outcome.item.args]
+                made.append([(pair[0], pair[1]) for pair in report["pairs"]])
         return {problem: combine(made) for problem, made in visits.items()}
 
     return run
 
 
-def as_the_reference(loop: str) -> Callable[[Sequence[Problem]], dict[Problem, Any]]:
-    """A loop of :mod:`atenbench.comparison`: fresh tensors for each problem, gc after each."""
-    from atenbench import comparison
-    from atenbench.arguments import parse
-    from atenbench.operators import resolve
+def time_theirs(workers: Workers[Any, Any]) -> Way:
+    """A reference's way: problem after problem."""
 
     def run(problems: Sequence[Problem]) -> dict[Problem, Any]:
-        return {
-            (op_name, args): comparison.as_the_reference(
-                getattr(comparison, loop), resolve(op_name), parse(args)
-            )
-            for op_name, args in problems
-        }
+        found = {outcome.item: outcome.value for outcome in workers.map(problems)}
+        assert None not in found.values()
+        return found
 
     return run
 
@@ -181,8 +193,4 @@ def _options() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    if any(os.environ.get(name) != value for name, value in ENVIRONMENT.items()):
-        # The C library reads its settings before Python starts.
-        os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | ENVIRONMENT)
-    sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
     main()

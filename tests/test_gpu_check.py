@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
+from torch._ops import OpOverload
 
 from atenbench import gpu_check
 from atenbench.arguments import parse
-from atenbench.comparison import as_the_reference, cpu_bench, do_bench_on_cpu, fresh_call
+from atenbench.comparison import ReferenceTrial, cpu_bench, do_bench_on_cpu, fresh_call
+from atenbench.inputs import Call
 from atenbench.operators import resolve
 
 SOURCE = Path(__file__).parents[1] / "src"
@@ -94,10 +97,9 @@ def test_the_report_gives_quantiles() -> None:
 
 
 @pytest.mark.parametrize("loop", [cpu_bench, do_bench_on_cpu])
-def test_the_other_ways_time_a_call(loop: object) -> None:
-    op = resolve("aten.embedding.default")
-    args = parse("((T([5, 8], f32), T([2, 3], i64)), {})")
-    assert 1e-7 < as_the_reference(loop, op, args) < 1e-2  # type: ignore[arg-type]
+def test_the_other_ways_time_a_call(loop: Callable[[OpOverload, Call], float]) -> None:
+    problem = ("aten.embedding.default", "((T([5, 8], f32), T([2, 3], i64)), {})")
+    assert 1e-7 < ReferenceTrial(loop)(problem) < 1e-2
 
 
 def test_fresh_inputs_are_the_references_with_valid_indices() -> None:

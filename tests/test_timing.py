@@ -152,10 +152,11 @@ def test_precision_is_only_met_where_visits_agree_too() -> None:
 
 
 def test_another_visit_is_wanted_near_the_threshold_and_where_visits_disagree() -> None:
-    near = [(1.25, 1.0), (1.35, 1.0)] * 4
+    near = [(1.25 * US, US), (1.35 * US, US)] * 4
     assert wants_another_visit([near, near])
-    assert not wants_another_visit([[(2.0, 1.0)] * 6] * 2)
-    assert wants_another_visit([[(2.0, 1.0)] * 6, [(2.3, 1.15)] * 6])
+    assert not wants_another_visit([[(2 * US, US)] * 6] * 2)
+    assert wants_another_visit([[(2 * US, US)] * 6, [(2.3 * US, 1.15 * US)] * 6])
+    assert not wants_another_visit([[(0.02, US)] * 6, [(0.04, US)] * 6])  # a long call
     assert not wants_another_visit([[(0.1, 1e-6)], [(0.101, 1e-6)]])  # too few for an interval
 
 

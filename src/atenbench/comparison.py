@@ -9,15 +9,17 @@ import gc
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch._ops import OpOverload
 from torch.testing import make_tensor
 
-from atenbench.arguments import Arguments, SparseTensor, Tensor
+from atenbench.arguments import Arguments, SparseTensor, Tensor, parse
 from atenbench.input_rules import Domain, TensorInput, tensor_inputs
 from atenbench.inputs import Call, structured_values
+from atenbench.operators import resolve
 from atenbench.tensors import call_arguments, torch_dtype
 
 CPU = torch.device("cpu")
@@ -96,10 +98,20 @@ def literal_do_bench(op: OpOverload, call: Call) -> float:
     return float(milliseconds) / 1e3
 
 
-def as_the_reference(
-    loop: Callable[[OpOverload, Call], float], op: OpOverload, arguments: Arguments
-) -> float:
-    """One problem the reference's way: fresh tensors, a timing loop, a garbage collection."""
-    seconds = loop(op, fresh_call(op, arguments))
-    gc.collect()
-    return seconds
+@dataclass(frozen=True, slots=True)
+class ReferenceTrial:
+    """One problem the reference's way: fresh tensors, a timing loop, a garbage collection.
+
+    Attributes:
+        loop: times an operator's call; seconds.
+    """
+
+    loop: Callable[[OpOverload, Call], float]
+
+    def __call__(self, problem: tuple[str, str]) -> float:
+        """Seconds of a problem, given as operator and arguments."""
+        op_name, args = problem
+        op = resolve(op_name)
+        seconds = self.loop(op, fresh_call(op, parse(args)))
+        gc.collect()
+        return seconds

@@ -30,6 +30,9 @@ PRECISION = 0.02
 VISITS_AGREE = 0.10
 """Visits whose runtimes lie further apart, in parts of the smallest, call for another visit."""
 
+STEADY_CALL = 0.020
+"""Seconds of a call from which two visits are enough: it is long enough to average over noise."""
+
 RATIO_OF_INTEREST = 1.3
 """The published overhead threshold: a ratio that cannot be told from it calls for another visit."""
 
@@ -210,9 +213,11 @@ def wants_another_visit(visits: Sequence[Sequence[Pair]]) -> bool:
     """Whether the visits so far leave open what another one could settle.
 
     The interval of the ratio straddles :data:`RATIO_OF_INTEREST`, or the visits disagree by more
-    than :data:`VISITS_AGREE`.
+    than :data:`VISITS_AGREE`; never where a call takes :data:`STEADY_CALL` or longer.
     """
     timing = combine(visits)
+    if timing.runtime >= STEADY_CALL:
+        return False
     if timing.ratio_low is not None and timing.ratio_high is not None:
         straddles = timing.ratio_low < RATIO_OF_INTEREST < timing.ratio_high
     else:
