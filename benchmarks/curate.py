@@ -7,9 +7,9 @@ every line is a pair that no other line has. Each reader runs in a process of it
 peak memory, and what part of its wall time and of its processor time ``ours`` takes.
 
 - ``ours``: ``atenbench.ingest`` and ``atenbench.aggregate``: all arguments parsed and checked,
-  spellings compared, calls merged, and all tables written: calls, rejects, problems, and which
-  model uses which problem as parquet and JSON.
-- ``problems``: of this what ends with the problems, without the table of models.
+  spellings compared, calls merged, and all tables written: calls, rejects and problems.
+- ``mapped``: with ``atenbench.mapping``, the table of which model uses which problem, as parquet
+  and JSON, which no other reader makes.
 - ``plain``: a regular expression for each line, a dict and a SHA-256 for each row, and one
   ``Table.from_pylist``; arguments stay text, nothing is merged and nothing is written.
 - ``evaluating``: the same, and the arguments become Python values: parsed by ``ast`` and built from
@@ -136,29 +136,20 @@ def measured(reader: Callable[[Path], object], folder: Path) -> Cost:
 def ours(folder: Path) -> None:
     """What the rules ``ingest`` and ``aggregate`` do on a first run."""
     from atenbench.aggregate import aggregate
-
-    calls = _ingested(folder)
-    sql = {name: str(SQL / f"{name}.sql") for name in ("cases", "mapping")}
-    out = {"cases": "cases.parquet", "mapping": "map.parquet", "mapping_json": "map.json"}
-    aggregate(calls, sql, out, threads=os.cpu_count() or 1)
-
-
-def problems(folder: Path) -> None:
-    """The part of it that makes the problems."""
-    from atenbench import query
-    from atenbench.aggregate import CASES
-
-    calls = _ingested(folder)
-    query.write(SQL / "cases.sql", "cases.parquet", {"calls": calls}, schema=CASES)
-
-
-def _ingested(folder: Path) -> str:
     from atenbench.ingest import ingest
     from atenbench.trace import find_traces
 
     calls, rejects = Path("calls.parquet"), Path("rejects.parquet")
     ingest(find_traces([folder]), {}, {}, "error", calls, rejects)
-    return str(calls)
+    aggregate(str(calls), str(SQL / "cases.sql"), "cases.parquet")
+
+
+def mapped(folder: Path) -> None:
+    """And the rule ``mapping``."""
+    from atenbench.mapping import map_to_models
+
+    ours(folder)
+    map_to_models("cases.parquet", str(SQL / "mapping.sql"), "map.parquet", "map.json")
 
 
 _CALL = re.compile(r"cnt: +([0-9]+), *(.*)")
@@ -222,7 +213,7 @@ def _value(node: ast.expr) -> Any:
 
 READERS: dict[str, Callable[[Path], object]] = {
     "ours": ours,
-    "problems": problems,
+    "mapped": mapped,
     "plain": plain,
     "evaluating": evaluating,
 }

@@ -8,9 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from atenbench.aggregate import CASES, MAPPING, aggregate
+from atenbench.aggregate import CASES, aggregate
 from atenbench.call_table import CALLS
 from atenbench.errors import UserError
+from atenbench.mapping import MAPPING, map_to_models
 from atenbench.record import schema
 
 SQL = Path(__file__).parents[1] / "workflow" / "sql"
@@ -29,17 +30,11 @@ def call(args: str = A, count: int = 1, model: str = "TIMM/resnet18", **fields) 
 def run(tmp_path: Path):
     def run(*calls: dict, threads: int = 2) -> list[dict]:
         pq.write_table(pa.Table.from_pylist(list(calls), schema=CALLS), tmp_path / "calls.parquet")
-        aggregate(
-            str(tmp_path / "calls.parquet"),
-            {name: str(SQL / f"{name}.sql") for name in ("cases", "mapping")},
-            {
-                "cases": str(tmp_path / "cases.parquet"),
-                "mapping": str(tmp_path / "mapping.parquet"),
-                "mapping_json": str(tmp_path / "mapping.json"),
-            },
-            threads,
-        )
-        return pq.read_table(tmp_path / "cases.parquet").to_pylist()
+        cases = str(tmp_path / "cases.parquet")
+        aggregate(str(tmp_path / "calls.parquet"), str(SQL / "cases.sql"), cases, threads)
+        mapping = (str(tmp_path / "mapping.parquet"), str(tmp_path / "mapping.json"))
+        map_to_models(cases, str(SQL / "mapping.sql"), *mapping, threads)
+        return pq.read_table(cases).to_pylist()
 
     return run
 

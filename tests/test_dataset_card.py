@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from atenbench import query
-from atenbench.aggregate import MAPPING
 from atenbench.changes import CHANGES
 from atenbench.dataset_card import card, write_card
+from atenbench.mapping import MAPPING
 from atenbench.problem import PROBLEM
 from atenbench.record import schema
 from atenbench.summary import summarized

@@ -11,7 +11,7 @@ import pandas
 import polars
 import pytest
 
-from atenbench.aggregate import MAPPING
+from atenbench.mapping import MAPPING
 from atenbench.measurement import MEASUREMENT
 from atenbench.problem import (
     DETAILS,
@@ -180,7 +180,7 @@ def test_the_pages_example_runs(tmp_path: Path) -> None:
 def test_each_reader_is_loaded_only_when_asked_for() -> None:
     code = (
         "import sys; import atenbench.problem, atenbench.export, atenbench.tag;"
-        "import atenbench.aggregate, atenbench.policy_report;"
+        "import atenbench.aggregate, atenbench.mapping, atenbench.policy_report;"
         "print({'torch', 'polars', 'pandas', 'datasets'} & set(sys.modules))"
     )
     environment = os.environ | {"PYTHONPATH": str(CLONE / "src")}

@@ -28,10 +28,8 @@ def test_pairs_counts_and_digest_are_the_expected_ones(tmp_path: Path) -> None:
     calls = tmp_path / "calls.parquet"
     renames = read_renames(CLONE / "config/renames.yaml")
     ingest(traces, SUITES, renames, "error", calls, tmp_path / "rejects.parquet")
-    sql = {name: str(SQL / f"{name}.sql") for name in ("cases", "mapping")}
-    out = {name: str(tmp_path / f"{name}.parquet") for name in ("cases", "mapping")}
-    aggregate(str(calls), sql, out | {"mapping_json": str(tmp_path / "mapping.json")}, threads=2)
-    cases = pq.read_table(out["cases"]).to_pylist()
+    aggregate(str(calls), str(SQL / "cases.sql"), str(tmp_path / "cases.parquet"), threads=2)
+    cases = pq.read_table(tmp_path / "cases.parquet").to_pylist()
     assert len(traces) == expected["files"]
     assert sum(case["count"] for case in cases) == expected["total_count"]
     assert Counter(case["op_name"] for case in cases) == expected["pairs_per_op"]

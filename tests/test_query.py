@@ -74,7 +74,7 @@ def test_equal_rows_give_equal_bytes(sql, tmp_path: Path) -> None:
     assert len(written) == 1
     groups = pq.read_metadata(out)
     sizes = [groups.row_group(index).num_rows for index in range(groups.num_row_groups)]
-    assert sizes == [65_536, 65_536, 150_000 - 2 * 65_536]
+    assert sizes == [20_480] * 7 + [150_000 - 7 * 20_480]
 
 
 @pytest.mark.parametrize(

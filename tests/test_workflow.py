@@ -132,7 +132,16 @@ def test_a_second_run_has_nothing_to_do(finished: Project) -> None:
     assert "Nothing to be done" in finished.must_run()
 
 
-AFTER_INGEST = {"ingest", "aggregate", "inspect", "shard", "measure", "tag", "export"}
+AFTER_INGEST = {
+    "ingest",
+    "aggregate",
+    "mapping",
+    "inspect",
+    "shard",
+    "measure",
+    "tag",
+    "export",
+}
 
 
 def test_an_edited_trace_with_an_old_time_reruns(project: Project) -> None:

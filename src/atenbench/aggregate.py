@@ -1,14 +1,12 @@
-"""Tables of calls → ``cases.parquet`` and which model calls what; the rules are in the SQL."""
+"""Tables of calls → ``cases.parquet``: one problem per operator and arguments, by the SQL."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 
 import pyarrow as pa
 
 from atenbench import query
-from atenbench.record import Field, schema, write_json
 
 logger = logging.getLogger(__name__)
 
@@ -24,31 +22,12 @@ CASES = pa.schema(
     ]
 )
 
-MAPPING = (
-    Field("operator name", pa.string(), "the operator and its overload"),
-    Field("used in model", pa.string(), "a model that calls it, as `SUITE/model`"),
-    Field("args", pa.string(), "arguments that it is called with there, as in the problems"),
-)
-"""The columns of ``operator_input_models_mapping``."""
 
-
-def aggregate(
-    calls: query.Source, sql: Mapping[str, str], out: Mapping[str, str], threads: int
-) -> None:
-    """Write the tables that ``out`` names, ``cases`` and ``mapping``, and ``mapping_json``.
-
-    ``sql`` holds the files of the same names.
+def aggregate(calls: query.Source, sql: str, cases: str, threads: int | None = None) -> None:
+    """Write what the SQL file selects from the calls to ``cases``.
 
     Raises:
         UserError: the count of a case does not fit 64 bits.
     """
-    cases = query.write(sql["cases"], out["cases"], {"calls": calls}, schema=CASES, threads=threads)
-    query.write(
-        sql["mapping"],
-        out["mapping"],
-        {"cases": out["cases"]},
-        schema=schema(MAPPING),
-        threads=threads,
-    )
-    write_json(out["mapping"], out["mapping_json"])
-    logger.info("%s problems", f"{cases:,}")
+    rows = query.write(sql, cases, {"calls": calls}, schema=CASES, threads=threads)
+    logger.info("%s problems", f"{rows:,}")

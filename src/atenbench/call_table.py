@@ -31,7 +31,7 @@ CALLS = pa.schema(
     ]
 )
 TEXT_COLUMNS = [field.name for field in CALLS if field.type == pa.string()]
-ROWS_PER_GROUP = 50_000
+ROWS_PER_GROUP = 25_000
 """Also the most calls that are held in memory."""
 
 _DICTIONARY = pa.dictionary(pa.int32(), pa.string())

@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from atenbench import changes_report, query
-from atenbench.aggregate import MAPPING
 from atenbench.atomic import replacing
+from atenbench.mapping import MAPPING
 from atenbench.problem import PROBLEM
 from atenbench.record import field_table
 from atenbench.summary import summarized

@@ -75,6 +75,7 @@ def ingest(
                 bad.note(keeping.run(rows))
         if keeping is not None:  # also what has bad lines: it is mended file by file
             keeping.keep({"calls": calls_part, "rejects": rejects_part}, rows)
+        pa.default_memory_pool().release_unused()  # what comes next in this process may need it
         if bad.rows and on_bad_line == "error":
             raise UserError(
                 f"{bad.rows} bad line{'s' * (bad.rows > 1)}, listed above. Mend them, or set "

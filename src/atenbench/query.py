@@ -26,7 +26,8 @@ from atenbench.errors import UserError
 Source: TypeAlias = str | Path | Sequence[str | Path] | pa.Table
 """One relation: a parquet file, several of one kind, or rows in memory."""
 
-ROWS_PER_GROUP = 65_536
+ROWS_PER_GROUP = 20_480
+_ROWS_PER_BATCH = 4_096
 MEMORY_LIMIT = "2GB"
 
 _USER_ERROR = "UserError: "
@@ -101,7 +102,7 @@ def _rows(
             raise ValueError(f"{sql} must be one SELECT")
         try:
             relation = connection.sql(statements[0], params=dict(params) if params else None)
-            yield relation.to_arrow_reader(ROWS_PER_GROUP)
+            yield relation.to_arrow_reader(_ROWS_PER_BATCH)
         except (duckdb.Error, OSError) as error:
             # Arrow wraps what DuckDB raises while rows stream into an OSError with the same text.
             _, marked, message = str(error).partition(_USER_ERROR)

@@ -144,7 +144,7 @@ class LineReader:
     before are not read again: models of one family share most of their calls.
     """
 
-    def __init__(self, renames: Mapping[str, str], remembered: int = 50_000) -> None:
+    def __init__(self, renames: Mapping[str, str], remembered: int = 20_000) -> None:
         self._renames = renames
         self._remembered = remembered
         self._operators: dict[bytes, str] = {}
