@@ -27,7 +27,9 @@ Source: TypeAlias = str | Path | Sequence[str | Path] | pa.Table
 """One relation: a parquet file, several of one kind, or rows in memory."""
 
 ROWS_PER_GROUP = 20_480
-_ROWS_PER_BATCH = 4_096
+"""Also the most rows that wait in memory to be written, beside one batch of DuckDB's."""
+
+_ROWS_PER_BATCH = 4_096  # the smaller, the less is held twice: a batch by DuckDB, a group here
 MEMORY_LIMIT = "2GB"
 
 _USER_ERROR = "UserError: "
